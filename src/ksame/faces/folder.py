@@ -1,0 +1,185 @@
+"""Loading a folder of faces: who is who comes from sub-folders or from ``labels.csv``."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.errors import InputError, KsameWarning
+from ksame.faces.faceset import FaceSet
+from ksame.faces.landmarks import EYES_AND_NOSE
+from ksame.faces.reading import SUFFIXES, read_image
+from ksame.faces.registration import Template, register
+from ksame.progress import Track, silent
+
+_POINT_COLUMNS = tuple(f"{point}_{axis}" for point in EYES_AND_NOSE for axis in "xy")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    path: Path
+    subject: str
+    attributes: Mapping[str, str]
+    points: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a folder held: the faces, and the files that could not be read, with the reason of each."""
+
+    faces: FaceSet
+    unreadable: tuple[str, ...]
+
+
+def load_folder(
+    folder: Path,
+    *,
+    labels: Path | None = None,
+    template: Template | None = None,
+    skip_unreadable: bool = False,
+    track: Track = silent,
+) -> Loaded:
+    """Load every picture below ``folder``.
+
+    Parameters
+    ----------
+    folder : Path
+        Pictures directly inside, or in one sub-folder for each subject.
+    labels : Path, optional
+        A CSV file with the columns ``file,subject`` and any attributes; ``labels.csv`` inside the folder is found by
+        itself. The columns ``left_eye_x, left_eye_y, right_eye_x, right_eye_y, nose_x, nose_y`` give landmarks. Only
+        the files it lists are loaded.
+    template : Template, optional
+        Register every face to this template; needs landmarks. Without it, pictures of one size are taken as
+        registered already; pictures of several sizes are registered to 99 x 134 where landmarks are known.
+    skip_unreadable : bool
+        Leave unreadable files out and list them, instead of raising.
+
+    Raises
+    ------
+    InputError
+        Naming every file that cannot be read, or the sizes that differ, or the column that is missing.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder.")
+    table = labels if labels is not None else folder / "labels.csv"
+    if labels is not None or table.is_file():
+        entries = _from_table(folder, table)
+    else:
+        entries = _from_tree(folder)
+    pictures: list[NDArray[np.float32]] = []
+    kept: list[_Entry] = []
+    unreadable: list[str] = []
+    for entry in track(entries, "reading faces"):
+        try:
+            pictures.append(read_image(entry.path))
+            kept.append(entry)
+        except InputError as error:
+            unreadable.append(str(error))
+    if unreadable and not skip_unreadable:
+        raise InputError(
+            f"{len(unreadable)} of {len(entries)} files cannot be read:\n  "
+            + "\n  ".join(unreadable)
+            + "\nRemove them, or leave them out with --skip-unreadable."
+        )
+    if not kept:
+        raise InputError(f"{folder}: none of its {len(entries)} files can be read.")
+    return Loaded(_assemble(folder, pictures, kept, template), tuple(unreadable))
+
+
+def _assemble(
+    folder: Path, pictures: list[NDArray[np.float32]], entries: list[_Entry], template: Template | None
+) -> FaceSet:
+    if any(p.shape[2] == 3 for p in pictures):
+        pictures = [np.repeat(p, 3, axis=2) if p.shape[2] == 1 else p for p in pictures]
+    sizes = sorted({(p.shape[1], p.shape[0]) for p in pictures})
+    located = [entry.points for entry in entries if entry.points is not None]
+    points = np.stack(located) if len(located) == len(entries) else None
+    if template is None and len(sizes) > 1 and points is not None:
+        template = Template.eyes_and_nose()
+    if template is not None:
+        if points is None:
+            raise InputError(
+                f"{folder}: registration needs the eyes and the nose of every face. "
+                f"Give labels.csv the columns {', '.join(_POINT_COLUMNS)}."
+            )
+        registered = [register(p, q, template) for p, q in zip(pictures, points, strict=True)]
+        pictures = [face for face, _ in registered]
+        points = np.stack([move.apply(q) for (_, move), q in zip(registered, points, strict=True)])
+    elif len(sizes) > 1:
+        listed = ", ".join(f"{w}x{h}" for w, h in sizes[:5]) + (" ..." if len(sizes) > 5 else "")
+        raise InputError(
+            f"{folder}: registered faces must have one size, found {len(sizes)} ({listed}). "
+            "Give landmarks in labels.csv so that they can be registered, or crop them to one size."
+        )
+    names = entries[0].attributes.keys()
+    return FaceSet(
+        np.stack(pictures),
+        np.array([entry.subject for entry in entries]),
+        points,
+        {name: np.array([entry.attributes[name] for entry in entries]) for name in names},
+        tuple(str(entry.path.relative_to(folder)) for entry in entries),
+    )
+
+
+def _from_tree(folder: Path) -> list[_Entry]:
+    files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+    if not files:
+        raise InputError(f"{folder}: no pictures found ({', '.join(sorted(SUFFIXES))}).")
+    nested = [p for p in files if p.parent != folder]
+    if nested and len(nested) != len(files):
+        loose = next(p for p in files if p.parent == folder)
+        raise InputError(
+            f"{folder}: some pictures lie in sub-folders and some do not (for instance {loose.name}), "
+            "so it is unclear who is who. Put every picture in the sub-folder of its subject, or write labels.csv."
+        )
+    if not nested:
+        warnings.warn(
+            f"{folder}: neither sub-folders nor labels.csv say who is who. Every file is taken as a different "
+            "person; if somebody appears twice, the guarantee does not hold for them.",
+            KsameWarning,
+            stacklevel=3,
+        )
+        return [_Entry(p, p.name, {}, None) for p in files]
+    return [_Entry(p, p.relative_to(folder).parts[0], {}, None) for p in files]
+
+
+def _from_table(folder: Path, table: Path) -> list[_Entry]:
+    try:
+        with table.open(newline="", encoding="utf-8-sig") as handle:
+            rows: list[dict[str, Any]] = list(csv.DictReader(handle))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{table}: cannot be read ({error}).") from error
+    if not rows:
+        raise InputError(f"{table}: no rows. Expected the columns file,subject and one row for each picture.")
+    columns = [c for c in rows[0] if c]
+    missing = {"file", "subject"} - set(columns)
+    if missing:
+        raise InputError(f"{table}: missing column(s) {', '.join(sorted(missing))}; found {', '.join(columns)}.")
+    with_points = set(_POINT_COLUMNS) <= set(columns)
+    attributes = [c for c in columns if c not in {"file", "subject", *_POINT_COLUMNS}]
+    entries = []
+    for line, row in enumerate(rows, start=2):
+        if any(row.get(c) is None for c in columns) or not row["file"] or not row["subject"]:
+            raise InputError(f"{table}, line {line}: expected {len(columns)} values with a file and a subject.")
+        points = None
+        if with_points:
+            try:
+                points = np.array([float(row[c]) for c in _POINT_COLUMNS]).reshape(-1, 2)
+            except ValueError as error:
+                raise InputError(f"{table}, line {line}: a landmark is not a number ({error}).") from error
+        path = folder / row["file"]
+        if not path.resolve().is_relative_to(folder.resolve()):
+            raise InputError(f"{table}, line {line}: {row['file']} lies outside {folder}.")
+        entries.append(_Entry(path, row["subject"], {a: row[a] for a in attributes}, points))
+    seen = {entry.path for entry in entries}
+    if len(seen) != len(entries):
+        raise InputError(f"{table}: a file is listed twice.")
+    return entries

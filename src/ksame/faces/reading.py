@@ -1,0 +1,73 @@
+"""Reading and writing single pictures. Whatever is read comes without its metadata."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from ksame.errors import InputError
+from ksame.faces.faceset import ByteArray
+
+SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff"})
+
+
+def read_image(path: Path) -> NDArray[np.float32]:
+    """Read a PNG, JPEG, WebP or TIFF file, 8 or 16 bits, grey or colour.
+
+    The EXIF orientation is applied and all metadata dropped. Transparent pixels are shown on white.
+
+    Returns
+    -------
+    image : ndarray of shape (height, width, 1 or 3), float32 in [0, 1]
+
+    Raises
+    ------
+    InputError
+        When the file is missing, empty, truncated or no picture.
+    """
+    try:
+        if path.stat().st_size == 0:
+            raise InputError(f"{path}: the file is empty.")
+        with Image.open(path) as opened:
+            opened.load()
+            picture = ImageOps.exif_transpose(opened)
+            return _as_float(picture)
+    except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: not a readable picture ({error}).") from error
+
+
+def _as_float(picture: Image.Image) -> NDArray[np.float32]:
+    if picture.mode.startswith("I;16") or picture.mode == "I":
+        return (np.asarray(picture, dtype=np.float64) / 65535.0).clip(0, 1).astype(np.float32)[..., None]
+    if picture.mode == "F":
+        raise ValueError("floating-point pictures have no agreed range; save as 8 or 16 bits")
+    if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
+        layer = picture.convert("RGBA")
+        picture = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
+    grey = picture.mode in ("L", "1")
+    array = np.asarray(picture.convert("L" if grey else "RGB"), dtype=np.float32) / 255.0
+    return array[..., None] if grey else array
+
+
+def encode_png(image: ByteArray) -> bytes:
+    """Return the PNG file of an 8-bit image of shape (height, width, 1 or 3), without any metadata."""
+    buffer = io.BytesIO()
+    Image.fromarray(image[..., 0] if image.shape[2] == 1 else image).save(buffer, format="PNG", compress_level=6)
+    return buffer.getvalue()
+
+
+def decode_png(data: bytes) -> ByteArray:
+    """Return the 8-bit image of shape (height, width, 1 or 3) in a PNG file that :func:`encode_png` made."""
+    try:
+        with Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
+            array: NDArray[Any] = np.asarray(picture)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise InputError(f"not a readable PNG file ({error})") from error
+    if array.dtype != np.uint8:
+        raise InputError(f"expected an 8-bit PNG file, got {array.dtype}")
+    return array[..., None] if array.ndim == 2 else array

@@ -1,0 +1,129 @@
+"""Registration: from a still and a few points to a face image of fixed size (Newton et al. 2005, Definition 2.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ksame.errors import InputError, parameter_error
+from ksame.faces.faceset import FloatArray
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """A rotation, a uniform scale and a shift of the plane: ``x' = a x - b y + tx``, ``y' = b x + a y + ty``.
+
+    Examples
+    --------
+    >>> turn = Similarity.estimate([[0, 0], [1, 0]], [[2, 1], [2, 3]])
+    >>> np.round(turn.apply([[1, 1]]), 6).tolist()
+    [[0.0, 3.0]]
+    >>> np.round(turn.inverse().apply(turn.apply([[4, 5]])), 6).tolist()
+    [[4.0, 5.0]]
+    """
+
+    a: float
+    b: float
+    tx: float
+    ty: float
+
+    @classmethod
+    def estimate(cls, source: ArrayLike, target: ArrayLike) -> Similarity:
+        """Return the least-squares similarity that takes ``source`` to ``target``, both of shape (n_points, 2)."""
+        p, q = np.asarray(source, dtype=np.float64), np.asarray(target, dtype=np.float64)
+        if p.shape != q.shape or p.ndim != 2 or p.shape[1] != 2 or len(p) < 2:
+            raise InputError(
+                f"Registration needs at least two pairs of points. Got shapes {p.shape} and {q.shape}."
+            )
+        u, v = p - p.mean(axis=0), q - q.mean(axis=0)
+        norm = (u**2).sum()
+        if norm <= 1e-12:
+            raise InputError("Registration needs points that differ; all of them are in one place.")
+        a = (u * v).sum() / norm
+        b = (u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]).sum() / norm
+        shift = q.mean(axis=0) - np.array([[a, -b], [b, a]]) @ p.mean(axis=0)
+        return cls(float(a), float(b), float(shift[0]), float(shift[1]))
+
+    @property
+    def matrix(self) -> FloatArray:
+        """The 2 x 3 matrix that OpenCV uses."""
+        return np.array([[self.a, -self.b, self.tx], [self.b, self.a, self.ty]])
+
+    def apply(self, points: ArrayLike) -> FloatArray:
+        """Move points of shape (..., 2)."""
+        m = self.matrix
+        return np.asarray(np.asarray(points, dtype=np.float64) @ m[:, :2].T + m[:, 2])
+
+    def inverse(self) -> Similarity:
+        """Return the transform that undoes this one."""
+        s = self.a**2 + self.b**2
+        if s <= 1e-24:
+            raise InputError("A similarity of scale zero has no inverse.")
+        a, b = self.a / s, -self.b / s
+        return Similarity(a, b, -(a * self.tx - b * self.ty), -(b * self.tx + a * self.ty))
+
+
+@dataclass(frozen=True)
+class Template:
+    """Where the points of a registered face lie, and how large its image is.
+
+    Parameters
+    ----------
+    width, height : int
+        Size of the face image in pixels.
+    points : tuple of (x, y)
+        Target positions, in the order of the landmarks that will be registered.
+    """
+
+    width: int
+    height: int
+    points: tuple[tuple[float, float], ...]
+
+    @classmethod
+    def eyes_and_nose(cls, width: int = 99, height: int = 134) -> Template:
+        """Return a template for the eye on the left of the image, the eye on its right, and the tip of the nose.
+
+        The default size is that of Newton et al. (2005, Example 2.1).
+        """
+        for name, value in (("width", width), ("height", height)):
+            if value < 8:
+                raise parameter_error(name, "Template", "an integer of at least 8", value)
+        share = ((0.27, 0.36), (0.73, 0.36), (0.5, 0.60))
+        return cls(width, height, tuple((x * (width - 1), y * (height - 1)) for x, y in share))
+
+
+def register(
+    image: NDArray[Any], points: ArrayLike, template: Template
+) -> tuple[NDArray[np.float32], Similarity]:
+    """Cut the face out of ``image`` so that ``points`` come to lie on the template.
+
+    Parameters
+    ----------
+    image : ndarray of shape (height, width, channels)
+    points : array of shape (n_points, 2)
+        In the order of ``template.points``; at least two.
+
+    Returns
+    -------
+    face : ndarray of shape (template.height, template.width, channels)
+    transform : Similarity
+        From the still to the face; its inverse leads back.
+    """
+    transform = Similarity.estimate(points, template.points)
+    source = np.asarray(image, dtype=np.float32)
+    scale = np.hypot(transform.a, transform.b)
+    if scale < 0.5:  # a warp that shrinks samples too sparsely: smooth first
+        sigma = 0.5 * (1.0 / scale - 1.0)
+        source = cv2.GaussianBlur(source, (0, 0), sigma)
+    warped = cv2.warpAffine(
+        source,
+        transform.matrix,
+        (template.width, template.height),
+        flags=cv2.INTER_LINEAR,
+        borderMode=cv2.BORDER_REPLICATE,
+    )
+    return warped.reshape(template.height, template.width, -1).clip(0.0, 1.0), transform

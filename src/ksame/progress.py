@@ -1,0 +1,23 @@
+"""How long work reports how far it is, without the library printing anything.
+
+A function that may take seconds accepts ``track``: a callable that is given the items and a short description and
+yields the items. The default yields them silently; the command line passes one that draws a bar.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Track(Protocol):
+    """Yields ``items`` while showing progress under the heading ``what``."""
+
+    def __call__(self, items: Sequence[T], what: str) -> Iterable[T]:
+        """Yield every item of ``items`` in order."""
+        ...
+
+
+def silent(items: Sequence[T], what: str) -> Iterable[T]:
+    """Yield the items and show nothing."""
+    return items
