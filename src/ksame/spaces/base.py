@@ -1,0 +1,33 @@
+"""What a face space is."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from ksame.faces.faceset import FaceSet, FloatArray
+
+
+@runtime_checkable
+class FaceSpace(Protocol):
+    """A coding of faces: images to rows of numbers and back.
+
+    ``name`` and ``params()`` are public: together with the faces it was fitted on they rebuild the space.
+    """
+
+    name: str
+
+    def params(self) -> dict[str, Any]:
+        """Return the public parameters, ready for JSON."""
+        ...
+
+    def fit(self, faces: FaceSet) -> FaceSpace:
+        """Learn the coding from a face set and return it fitted; the space itself is left as it was."""
+        ...
+
+    def encode(self, faces: FaceSet) -> FloatArray:
+        """Return codes of shape (n_faces, n_features)."""
+        ...
+
+    def decode(self, codes: FloatArray) -> FloatArray:
+        """Return images of shape (n, height, width, channels) for codes of shape (n, n_features), not yet clipped."""
+        ...

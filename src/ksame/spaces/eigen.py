@@ -1,0 +1,55 @@
+"""The eigenface space: a face is its coefficients on the principal components of a face set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.spaces.pca import PCA, fit_pca
+from ksame.spaces.pixel import flatten
+
+
+@dataclass(frozen=True)
+class EigenSpace:
+    """Principal components of registered pixels (Newton et al. 2005, Fig. 3).
+
+    Parameters
+    ----------
+    n_components : int, float in (0, 1] or None
+        A number, a share of the variance, or all.
+    """
+
+    n_components: int | float | None = 0.95
+    pca_: PCA | None = None
+    shape_: tuple[int, int, int] | None = None
+
+    name = "eigen"
+
+    def params(self) -> dict[str, Any]:
+        """Return the public parameters."""
+        return {"n_components": self.n_components}
+
+    def fit(self, faces: FaceSet) -> EigenSpace:
+        """Learn the components from ``faces``."""
+        shape = faces.shape[1:]
+        return EigenSpace(self.n_components, fit_pca(flatten(faces, shape), self.n_components), shape)
+
+    @property
+    def pca(self) -> PCA:
+        """The fitted components."""
+        if self.pca_ is None:
+            raise RuntimeError("EigenSpace is not fitted; call fit(faces) first.")
+        return self.pca_
+
+    def encode(self, faces: FaceSet) -> FloatArray:
+        """Return coefficients of shape (n_faces, n_components)."""
+        pca = self.pca
+        assert self.shape_ is not None  # noqa: S101 -- set together with pca_
+        return pca.project(flatten(faces, self.shape_))
+
+    def decode(self, codes: FloatArray) -> FloatArray:
+        """Return images of shape (n, height, width, channels)."""
+        pca = self.pca
+        assert self.shape_ is not None  # noqa: S101 -- set together with pca_
+        return pca.reconstruct(codes).reshape(len(codes), *self.shape_)

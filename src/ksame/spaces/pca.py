@@ -1,0 +1,114 @@
+"""Principal components on bare arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ksame.errors import parameter_error
+from ksame.faces.faceset import FloatArray
+
+RANDOMISED_ABOVE = 3000
+"""Rows and columns beyond which a few components are found by randomised SVD instead of the full Gram matrix."""
+
+
+@dataclass(frozen=True)
+class PCA:
+    """Mean, principal directions and their variances.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_features,)
+    components : ndarray of shape (n_components, n_features)
+        Orthonormal rows, by falling variance; the largest entry of each is positive.
+    variances : ndarray of shape (n_components,)
+    total_variance : float
+        Of the training rows, all directions together.
+    """
+
+    mean: FloatArray
+    components: FloatArray
+    variances: FloatArray
+    total_variance: float
+
+    def project(self, rows: FloatArray) -> FloatArray:
+        """Return the coefficients, (n, n_components), of rows of shape (n, n_features)."""
+        return (rows - self.mean) @ self.components.T
+
+    def reconstruct(self, coefficients: FloatArray) -> FloatArray:
+        """Return the rows, (n, n_features), that have these coefficients."""
+        return coefficients @ self.components + self.mean
+
+    def truncated(self, n_components: int) -> PCA:
+        """Return the same subspace with only its first directions."""
+        return PCA(self.mean, self.components[:n_components], self.variances[:n_components], self.total_variance)
+
+
+def fit_pca(rows: FloatArray, n_components: int | float | None = None, *, seed: int = 0) -> PCA:
+    """Learn principal components.
+
+    With fewer rows than features, the eigenvectors of the small n x n Gram matrix lead to those of the covariance
+    (Newton et al. 2005, Fig. 3; Turk and Pentland 1991). Very large problems of which few components are wanted take a
+    randomised SVD.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, n_features)
+    n_components : int, float in (0, 1] or None
+        A number of components, a share of the variance to keep, or all that carry variance (at most n - 1).
+    seed : int
+        For the randomised SVD only.
+    """
+    n, d = rows.shape
+    most = max(1, min(n - 1, d))
+    share: float | None = None
+    count = most
+    if isinstance(n_components, (int, np.integer)) and not isinstance(n_components, bool):
+        if not 1 <= n_components <= most:
+            raise parameter_error(
+                "n_components", "PCA", f"an integer in [1, {most}] for {n} rows of {d} values", n_components
+            )
+        count = int(n_components)
+    elif n_components is not None:
+        if not 0.0 < n_components <= 1.0:
+            raise parameter_error("n_components", "PCA", "an integer or a share of variance in (0, 1]", n_components)
+        share = float(n_components)
+    mean = rows.mean(axis=0)
+    centred = rows - mean
+    total = float((centred**2).sum()) / max(1, n - 1)
+    if share is None and min(n, d) > RANDOMISED_ABOVE and count * 10 <= min(n, d):
+        components, squares = _randomised(centred, count, seed)
+    else:
+        components, squares = _exact(centred, count)
+    variances = squares / max(1, n - 1)
+    if share is not None and total > 0:
+        reached = np.cumsum(variances) >= share * total * (1 - 1e-12)
+        count = int(np.argmax(reached)) + 1 if reached.any() else len(variances)
+        components, variances = components[:count], variances[:count]
+    sign = np.sign(components[np.arange(len(components)), np.abs(components).argmax(axis=1)])
+    return PCA(mean, components * np.where(sign == 0, 1.0, sign)[:, None], variances, total)
+
+
+def _exact(centred: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return components and squared singular values from the smaller of the two Gram matrices."""
+    n, d = centred.shape
+    gram = centred @ centred.T if n <= d else centred.T @ centred
+    squares, vectors = np.linalg.eigh(gram)
+    keep = np.argsort(squares)[::-1][:count]
+    keep = keep[squares[keep] > max(squares.max(), 0.0) * 1e-12]
+    if not len(keep):
+        keep = np.array([len(squares) - 1])
+    squares, vectors = squares[keep].clip(min=0.0), vectors[:, keep]
+    if n > d:
+        return vectors.T.copy(), squares
+    directions = centred.T @ vectors
+    norms = np.linalg.norm(directions, axis=0)
+    return (directions / np.where(norms > 0, norms, 1.0)).T, squares
+
+
+def _randomised(centred: FloatArray, count: int, seed: int) -> tuple[FloatArray, FloatArray]:
+    from sklearn.utils.extmath import randomized_svd
+
+    _, values, directions = randomized_svd(centred, n_components=count, n_iter=5, random_state=seed)
+    return np.asarray(directions), np.asarray(values) ** 2

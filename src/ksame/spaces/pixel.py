@@ -1,0 +1,48 @@
+"""The pixel space: a face is its registered pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ksame.errors import InputError
+from ksame.faces.faceset import FaceSet, FloatArray
+
+
+@dataclass(frozen=True)
+class PixelSpace:
+    """Registered pixels, row by row, as in Newton et al. (2005, Definition 2.2)."""
+
+    shape_: tuple[int, int, int] | None = None
+
+    name = "pixel"
+
+    def params(self) -> dict[str, Any]:
+        """Return the public parameters: none."""
+        return {}
+
+    def fit(self, faces: FaceSet) -> PixelSpace:
+        """Remember the image size."""
+        return PixelSpace(faces.shape[1:])
+
+    def encode(self, faces: FaceSet) -> FloatArray:
+        """Return codes of shape (n_faces, height * width * channels)."""
+        return flatten(faces, self._shape())
+
+    def decode(self, codes: FloatArray) -> FloatArray:
+        """Return images of shape (n, height, width, channels)."""
+        return codes.reshape(len(codes), *self._shape())
+
+    def _shape(self) -> tuple[int, int, int]:
+        if self.shape_ is None:
+            raise RuntimeError("PixelSpace is not fitted; call fit(faces) first.")
+        return self.shape_
+
+
+def flatten(faces: FaceSet, shape: tuple[int, int, int]) -> FloatArray:
+    """Return the pixels of ``faces`` as rows, after a check that their size is ``shape``."""
+    if faces.shape[1:] != shape:
+        raise InputError(f"Expected faces of shape {shape}, as the space was fitted on. Got {faces.shape[1:]}.")
+    return faces.images.reshape(len(faces), -1).astype(np.float64)
