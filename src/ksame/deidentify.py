@@ -1,0 +1,271 @@
+"""The pipeline: encode, group, replace, decode, round to bytes, check, certify."""
+
+from __future__ import annotations
+
+import platform
+import secrets
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ksame import __version__
+from ksame.errors import GuaranteeError, InputError, KsameWarning, PrivacyWarning
+from ksame.faces.faceset import ByteArray, FaceSet, quantise
+from ksame.methods.base import Outcome, Problem
+from ksame.privacy.certificate import (
+    Certificate,
+    Check,
+    Counts,
+    MethodRecord,
+    PromiseRecord,
+    release_digest,
+)
+from ksame.privacy.linkage import LinkedFace, Linkage, WithheldFace
+from ksame.privacy.models import Evidence, PrivacyModel
+from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
+from ksame.recipes import Recipe
+from ksame.spaces import EigenSpace, FaceModels, FaceSpace, PixelSpace
+
+
+def deidentify(
+    faces: FaceSet,
+    recipe: Recipe,
+    *,
+    seed: int | None = None,
+    reference: FaceSet | None = None,
+    reuse: Linkage | None = None,
+    unreadable: int = 0,
+    notes: Sequence[str] = (),
+) -> tuple[Release, Linkage]:
+    """De-identify a face set.
+
+    Parameters
+    ----------
+    faces : FaceSet
+        Registered originals.
+    recipe : Recipe
+        From :func:`ksame.recipe`.
+    seed : int, optional
+        Makes the run repeatable; fresh entropy of the operating system when None. Either way it is part of the linkage.
+    reference : FaceSet, optional
+        Other people, for the maps (the street corner); the faces themselves when None (the office building).
+    reuse : Linkage, optional
+        Of an earlier release of the same people, whose groups are used again.
+    unreadable : int
+        How many files could not be read and are missing from ``faces``; for the certificate.
+    notes : sequence of str
+        Further privacy warnings for the certificate.
+
+    Returns
+    -------
+    release : Release
+        To publish.
+    linkage : Linkage
+        The secret.
+
+    Raises
+    ------
+    GuaranteeError
+        When the promise does not hold on the bytes that would be released.
+
+    Examples
+    --------
+    >>> from ksame import drawn_faces, recipe
+    >>> release, linkage = deidentify(drawn_faces(6, seed=1), recipe("k-same-pixel", k=3), seed=1)
+    >>> release.certificate.promise.bound, len(release.faces)
+    (0.3333333333333333, 6)
+    """
+    faces.require_varied()
+    if reuse is not None:
+        recipe = recipe.with_groups(reuse.groups)
+    used = secrets.randbits(63) if seed is None else int(seed)
+    problem, space = pose(faces, recipe, reference)
+    outcome = recipe.method.run(problem, np.random.default_rng(used))
+    for message in (*outcome.warnings, *notes):
+        warnings.warn(message, PrivacyWarning, stacklevel=2)
+    _warn_full_rank(recipe, space, len(faces))
+    draft = _Draft.of(faces, outcome, quantise(space.decode(outcome.surrogates)))
+    originals = FaceModels(space.encode(faces), faces.subjects)
+    draft, evidence = _protected(draft, outcome.promise, space, originals, problem.models)
+    return _certify(faces, recipe, space, draft, evidence, used, reference, unreadable, notes)
+
+
+def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Problem, FaceSpace]:
+    """Encode the faces for a recipe; return the problem and the fitted space."""
+    if reference is not None:
+        if reference.shape[1:] != faces.shape[1:]:
+            raise InputError(
+                f"The reference must have the size of the faces, {faces.shape[1:]}. Got {reference.shape[1:]}."
+            )
+        shared = set(reference.subjects) & set(faces.subjects)
+        if shared:
+            warnings.warn(
+                f"{len(shared)} people are in the reference and among the faces; the street corner wants other people.",
+                KsameWarning,
+                stacklevel=3,
+            )
+    space = recipe.space.fit(faces)
+    distance = None if recipe.distance_space is None else recipe.distance_space.fit(faces).encode(faces)
+    problem = Problem(
+        space.encode(faces),
+        faces.subjects,
+        None if recipe.select is None else faces.attribute(recipe.select),
+        faces.shape[1:] if isinstance(space, PixelSpace) else None,
+        faces.landmarks,
+        None if reference is None else FaceModels(space.encode(reference), reference.subjects),
+        distance,
+    )
+    return problem, space
+
+
+@dataclass(frozen=True, eq=False)
+class _Draft:
+    """Faces about to be released, in their final order, with their secrets."""
+
+    faces: ByteArray
+    subjects: np.ndarray[Any, np.dtype[np.str_]]
+    sources: list[tuple[int, ...]]
+    groups: list[int | None]
+    secrets: dict[str, list[Any]]
+    withheld: dict[int, str]
+    figures: Mapping[str, float]
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, faces: FaceSet, outcome: Outcome, images: ByteArray) -> _Draft:
+        released = images[outcome.rows]
+        order = release_order(released)
+        sources = [tuple(int(i) for i in outcome.sources[c]) for c in order]
+        return cls(
+            released[order],
+            np.array([str(faces.subjects[s[0]]) for s in sources]),
+            sources,
+            [None if outcome.groups is None else int(outcome.groups[c]) for c in order],
+            {name: [values[c] for c in order] for name, values in outcome.secrets.items()},
+            dict(outcome.withheld),
+            outcome.figures,
+            outcome.warnings,
+        )
+
+    def without(self, rows: set[int], reasons: Mapping[int, str]) -> _Draft:
+        """Withhold some of the faces."""
+        keep = [i for i in range(len(self.faces)) if i not in rows]
+        withheld = {**self.withheld, **{s: reasons[i] for i in rows for s in self.sources[i]}}
+        return replace(
+            self,
+            faces=self.faces[keep],
+            subjects=self.subjects[keep],
+            sources=[self.sources[i] for i in keep],
+            groups=[self.groups[i] for i in keep],
+            secrets={name: [values[i] for i in keep] for name, values in self.secrets.items()},
+            withheld=withheld,
+        )
+
+    def evidence(self, space: FaceSpace, originals: FaceModels, models: FaceModels) -> Evidence:
+        """Encode the bytes again and lay everything before the promise."""
+        codes = space.encode(FaceSet(self.faces, self.subjects))
+        return Evidence(self.faces, self.subjects, self.sources, codes, originals, models, self.secrets)
+
+
+def _protected(
+    draft: _Draft, promise: PrivacyModel, space: FaceSpace, originals: FaceModels, models: FaceModels
+) -> tuple[_Draft, tuple[PrivacyModel, Evidence]]:
+    """Check the promise on the bytes; withhold single faces that break it, or refuse the whole release."""
+    evidence = draft.evidence(space, originals, models)
+    violations = promise.check(evidence)
+    if violations and promise.per_face:
+        reasons = {v.face: v.reason for v in violations if v.face is not None}
+        if len(reasons) == len(draft.faces):
+            raise GuaranteeError(f"Every face breaks the promise of {promise.name}: {violations[0].reason}. Nothing was written.")
+        draft = draft.without(set(reasons), reasons)
+        evidence = draft.evidence(space, originals, models)
+        violations = promise.check(evidence)
+    if violations:
+        raise GuaranteeError(
+            f"The promise of {promise.name} does not hold on the bytes to be released: a face {violations[0].reason}. "
+            "Nothing was written."
+        )
+    return draft, (promise, evidence)
+
+
+def _certify(
+    faces: FaceSet,
+    recipe: Recipe,
+    space: FaceSpace,
+    draft: _Draft,
+    judged: tuple[PrivacyModel, Evidence],
+    seed: int,
+    reference: FaceSet | None,
+    unreadable: int,
+    notes: Sequence[str],
+) -> tuple[Release, Linkage]:
+    promise, evidence = judged
+    hashes = hashes_of(encode_release(draft.faces))
+    stood_for = {i for source in draft.sources for i in source}
+    certificate = Certificate(
+        method=MethodRecord(
+            name=recipe.name,
+            params=recipe.params(),
+            coding=space.name,
+            coding_params=space.params(),
+            reference="the faces themselves" if reference is None else "other people",
+        ),
+        counts=Counts(
+            originals=len(faces),
+            subjects=faces.n_subjects,
+            released=len(draft.faces),
+            subjects_released=len(np.unique(draft.subjects)),
+            merged=len(stood_for) - len(draft.faces),
+            withheld=len(draft.withheld),
+            unreadable=unreadable,
+        ),
+        promise=PromiseRecord.of(promise),
+        figures={
+            **{name: _rough(value) for name, value in draft.figures.items()},
+            **promise.measure(evidence),
+        },
+        checks=(
+            Check(name=promise.name, how="on the 8-bit images, encoded again, with linkage and originals", passed=True),
+        ),
+        warnings=(*draft.warnings, *notes),
+        files=hashes,
+        digest=release_digest(hashes),
+        software={"ksame": __version__, "numpy": np.__version__, "python": platform.python_version()},
+    )
+    linkage = Linkage(
+        release_digest=certificate.digest,
+        seed=seed,
+        faces=tuple(
+            LinkedFace(
+                released=face_name(i),
+                subject=str(draft.subjects[i]),
+                sources=tuple(faces.names[s] for s in draft.sources[i]),
+                group=draft.groups[i],
+                figures={name: values[i] for name, values in draft.secrets.items()},
+            )
+            for i in range(len(draft.faces))
+        ),
+        withheld=tuple(
+            WithheldFace(source=faces.names[i], subject=str(faces.subjects[i]), reason=reason)
+            for i, reason in sorted(draft.withheld.items())
+        ),
+    )
+    return Release(draft.faces, certificate), linkage
+
+
+def _rough(value: float) -> float:
+    """Round an aggregate to three digits: enough to compare, too little to test guesses against."""
+    return float(f"{value:.3g}") if isinstance(value, float) else value
+
+
+def _warn_full_rank(recipe: Recipe, space: FaceSpace, n: int) -> None:
+    if recipe.name == "k-same-eigen" and isinstance(space, EigenSpace) and len(space.pca.components) >= n - 1:
+        warnings.warn(
+            f"{len(space.pca.components)} components describe {n} faces completely, so k-same-eigen equals k-same-pixel. "
+            "Ask for fewer with --components.",
+            KsameWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,34 @@
+"""Contact sheets: many faces on one picture."""
+
+import numpy as np
+
+from ksame.faces.faceset import ByteArray
+
+MOST = 200
+"""Faces on one sheet at most."""
+
+
+def contact_sheet(faces: ByteArray, *, columns: int | None = None, gap: int = 2) -> ByteArray:
+    """Lay faces out on white.
+
+    Parameters
+    ----------
+    faces : ndarray of shape (n, height, width, channels), uint8
+        The first ``MOST`` are shown.
+    columns : int, optional
+        About as wide as high when None.
+
+    Returns
+    -------
+    sheet : ndarray of shape (sheet_height, sheet_width, channels), uint8
+    """
+    shown = faces[:MOST]
+    n, h, w, c = shown.shape
+    across = columns or max(1, int(np.ceil(np.sqrt(n * h / w))))
+    across = min(across, n)
+    down = -(-n // across)
+    sheet = np.full((down * (h + gap) + gap, across * (w + gap) + gap, c), 255, dtype=np.uint8)
+    for i, face in enumerate(shown):
+        y, x = gap + (i // across) * (h + gap), gap + (i % across) * (w + gap)
+        sheet[y : y + h, x : x + w] = face
+    return sheet

@@ -1,0 +1,40 @@
+"""How it is done: every method of the papers, on arrays."""
+
+from ksame.methods.adhoc import (
+    AdHoc,
+    BarMask,
+    Blur,
+    EigenReduce,
+    FlipNoise,
+    Noise,
+    Pixelate,
+    Threshold,
+    TMask,
+)
+from ksame.methods.base import Method, Outcome, Problem
+from ksame.methods.furthest import Furthest
+from ksame.methods.ksame import KSame, OneFace
+from ksame.methods.maps import EpsilonKMap, EpsilonMap, WrongMap
+from ksame.methods.select import Select
+
+__all__ = [
+    "AdHoc",
+    "BarMask",
+    "Blur",
+    "EigenReduce",
+    "EpsilonKMap",
+    "EpsilonMap",
+    "FlipNoise",
+    "Furthest",
+    "KSame",
+    "Method",
+    "Noise",
+    "OneFace",
+    "Outcome",
+    "Pixelate",
+    "Problem",
+    "Select",
+    "TMask",
+    "Threshold",
+    "WrongMap",
+]

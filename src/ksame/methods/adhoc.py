@@ -1,0 +1,327 @@
+"""The masks that people use: they change the picture and promise nothing (Newton et al. 2005, section 5.3).
+
+Functions on images first, then the methods built on them. Every levelled method can also drive the epsilon-map.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.errors import InputError, parameter_error
+from ksame.faces.faceset import FloatArray
+from ksame.faces.landmarks import eyes_and_nose
+from ksame.methods.base import Outcome, Problem, one_copy_each
+from ksame.privacy.models import NoGuarantee
+from ksame.spaces.pca import fit_pca
+
+LUMA = np.array([0.299, 0.587, 0.114])
+
+
+def pixelate(images: NDArray[Any], p: int) -> FloatArray:
+    """Replace blocks of p x p pixels by their mean; ragged blocks at the edge by the mean of what they have.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n, height, width, channels)
+
+    Examples
+    --------
+    >>> pixelate(np.arange(6.0).reshape(1, 2, 3, 1), 2)[0, :, :, 0]
+    array([[2. , 2. , 3.5],
+           [2. , 2. , 3.5]])
+    """
+    result = np.asarray(images, dtype=np.float64)
+    for axis in (1, 2):
+        size = result.shape[axis]
+        starts = np.arange(0, size, p)
+        lengths = np.diff(np.append(starts, size))
+        sums = np.add.reduceat(result, starts, axis=axis)
+        shape = [1] * 4
+        shape[axis] = -1
+        result = np.repeat(sums / lengths.reshape(shape), lengths, axis=axis)
+    return result
+
+
+def blur(images: NDArray[Any], sigma: float) -> FloatArray:
+    """Smooth with a Gaussian of standard deviation ``sigma`` pixels, edges mirrored."""
+    size = 2 * int(np.ceil(4 * sigma)) + 1
+    done = [
+        cv2.GaussianBlur(np.asarray(image, dtype=np.float64), (size, size), sigma, borderType=cv2.BORDER_REFLECT)
+        for image in images
+    ]
+    return np.stack(done).reshape(np.shape(images))
+
+
+def threshold(images: NDArray[Any], t: float) -> FloatArray:
+    """Turn pixels whose 8-bit brightness is above ``t`` white, the others black."""
+    grey = images @ LUMA if images.shape[3] == 3 else images[..., 0]
+    return np.repeat((grey * 255.0 > t)[..., None].astype(np.float64), images.shape[3], axis=3)
+
+
+def _positions(shape: tuple[int, ...], m: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    rows, columns = np.unravel_index(rng.choice(shape[1] * shape[2], size=m, replace=False), shape[1:3])
+    return rows, columns
+
+
+def noise(images: NDArray[Any], m: int, rng: np.random.Generator) -> FloatArray:
+    """Give the same ``m`` positions of every image random values of 0 to 255."""
+    result = np.array(images, dtype=np.float64)
+    rows, columns = _positions(result.shape, m, rng)
+    result[:, rows, columns] = rng.integers(0, 256, size=(len(result), m, result.shape[3])) / 255.0
+    return result
+
+
+def flip_noise(images: NDArray[Any], t: float, m: int, rng: np.random.Generator) -> FloatArray:
+    """Threshold at ``t``, then flip the same ``m`` positions of every image."""
+    result = threshold(images, t)
+    rows, columns = _positions(result.shape, m, rng)
+    result[:, rows, columns] = 1.0 - result[:, rows, columns]
+    return result
+
+
+def eigen_reduce(images: NDArray[Any], e: int) -> FloatArray:
+    """Rebuild every image from the first ``e`` principal components of the set."""
+    rows = np.asarray(images, dtype=np.float64).reshape(len(images), -1)
+    pca = fit_pca(rows, e)
+    return pca.reconstruct(pca.project(rows)).reshape(images.shape)
+
+
+def cover(images: NDArray[Any], points: FloatArray, *, nose: bool, value: float) -> FloatArray:
+    """Paint a bar over the eyes and, with ``nose``, a column down to below the tip of the nose.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, 3, 2)
+        Left eye, right eye, nose.
+    """
+    result = np.array(images, dtype=np.float64)
+    for image, (left, right, tip) in zip(result, points, strict=True):
+        middle, along = (left + right) / 2.0, right - left
+        across = np.array([-along[1], along[0]])
+        shapes = [_strip(middle, along, across * 0.28, 0.95)]
+        if nose:
+            reach = 1.25 * float((tip - middle) @ across) / max(float(across @ across), 1e-12)
+            shapes.append(_strip(middle + across * reach / 2.0, along, across * abs(reach) / 2.0, 0.26))
+        for corners in shapes:
+            layer = np.ascontiguousarray(image)
+            cv2.fillConvexPoly(layer, np.rint(corners).astype(np.int32), [value] * image.shape[2])
+            image[...] = layer.reshape(image.shape)
+    return result
+
+
+def _strip(centre: FloatArray, along: FloatArray, half_height: FloatArray, half_width: float) -> FloatArray:
+    reach = along * half_width
+    return np.array(
+        [
+            centre - reach - half_height,
+            centre + reach - half_height,
+            centre + reach + half_height,
+            centre - reach + half_height,
+        ]
+    )
+
+
+Self = TypeVar("Self", bound="AdHoc")
+
+
+@dataclass(frozen=True)
+class AdHoc(ABC):
+    """A change of the picture, the same for everyone."""
+
+    name: ClassVar[str]
+    selectable: ClassVar[bool] = False
+    level: ClassVar[str | None] = None
+    """The parameter that makes it stronger, if one does."""
+
+    @abstractmethod
+    def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
+        """Return the altered images, (n, height, width, channels)."""
+
+    def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
+        """Return the levels from weakest to strongest for images of ``shape``; empty when it has no level."""
+        return ()
+
+    def at(self: Self, level: float) -> Self:
+        """Return the method at another level."""
+        if self.level is None:
+            raise InputError(f"{self.name} has no level.")
+        kind = type(getattr(self, self.level))
+        return replace(self, **{self.level: kind(level)})
+
+    def params(self) -> dict[str, Any]:
+        """Return the public parameters."""
+        return asdict(self)
+
+    @property
+    def min_subjects(self) -> int:
+        """One face is enough."""
+        return 1
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+        """Alter every image; nothing is promised."""
+        images = pixels(problem, self.name)
+        codes = self.apply(images, rng, problem.landmarks).reshape(len(problem), -1)
+        return Outcome(codes, np.arange(len(problem)), one_copy_each(len(problem)), NoGuarantee())
+
+
+def pixels(problem: Problem, name: str) -> FloatArray:
+    """Return the codes as images, or say that the method needs pixels."""
+    if problem.shape is None:
+        raise InputError(f"{name} works on pixels; use --coding pixel.")
+    return problem.codes.reshape(len(problem), *problem.shape)
+
+
+def _check(owner: str, name: str, value: float, low: float, high: float | None = None) -> None:
+    if not low <= value or (high is not None and value > high):
+        limits = f"at least {low:g}" if high is None else f"in [{low:g}, {high:g}]"
+        raise parameter_error(name, owner, f"a number {limits}", value)
+
+
+@dataclass(frozen=True)
+class Pixelate(AdHoc):
+    """Blocks of p x p pixels."""
+
+    p: int = 15
+    name: ClassVar[str] = "pixelate"
+    level: ClassVar[str | None] = "p"
+
+    def __post_init__(self) -> None:
+        _check(self.name, "p", self.p, 1)
+
+    def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
+        """From 2 pixels to one block for the whole image."""
+        return range(2, max(shape[:2]) + 1)
+
+    def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
+        """Return block means."""
+        return pixelate(images, self.p)
+
+
+@dataclass(frozen=True)
+class Blur(AdHoc):
+    """A Gaussian blur."""
+
+    sigma: float = 8.0
+    name: ClassVar[str] = "blur"
+    level: ClassVar[str | None] = "sigma"
+
+    def __post_init__(self) -> None:
+        _check(self.name, "sigma", self.sigma, 1e-3)
+
+    def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
+        """Twenty steps, by equal factors, from 1 pixel to the size of the image."""
+        return list(np.geomspace(1.0, float(max(shape[:2])), 20))
+
+    def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
+        """Return smoothed images."""
+        return blur(images, self.sigma)
+
+
+@dataclass(frozen=True)
+class Threshold(AdHoc):
+    """Black and white by brightness."""
+
+    t: float = 118.0
+    name: ClassVar[str] = "threshold"
+
+    def __post_init__(self) -> None:
+        _check(self.name, "t", self.t, 0, 255)
+
+    def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
+        """Return black-and-white images."""
+        return threshold(images, self.t)
+
+
+@dataclass(frozen=True)
+class Noise(AdHoc):
+    """Random values at the same m positions of every image."""
+
+    m: int = 6000
+    name: ClassVar[str] = "noise"
+    level: ClassVar[str | None] = "m"
+
+    def __post_init__(self) -> None:
+        _check(self.name, "m", self.m, 0)
+
+    def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
+        """Twenty equal steps up to every pixel."""
+        return [int(round(share * shape[0] * shape[1])) for share in np.linspace(0.05, 1.0, 20)]
+
+    def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
+        """Return noisy images."""
+        _check(self.name, "m", self.m, 0, images.shape[1] * images.shape[2])
+        return noise(images, self.m, rng)
+
+
+@dataclass(frozen=True)
+class FlipNoise(AdHoc):
+    """Black and white, then the same m positions flipped."""
+
+    m: int = 3000
+    t: float = 65.0
+    name: ClassVar[str] = "noise-bw"
+
+    def __post_init__(self) -> None:
+        _check(self.name, "m", self.m, 0)
+        _check(self.name, "t", self.t, 0, 255)
+
+    def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
+        """Return flipped images."""
+        _check(self.name, "m", self.m, 0, images.shape[1] * images.shape[2])
+        return flip_noise(images, self.t, self.m, rng)
+
+
+@dataclass(frozen=True)
+class EigenReduce(AdHoc):
+    """Only the first e principal components (Phillips 2005)."""
+
+    e: int = 10
+    name: ClassVar[str] = "eigen-reduce"
+
+    def __post_init__(self) -> None:
+        _check(self.name, "e", self.e, 1)
+
+    @property
+    def min_subjects(self) -> int:
+        """Components need more faces than there are components."""
+        return self.e + 1
+
+    def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
+        """Return reconstructions."""
+        return eigen_reduce(images, self.e)
+
+
+@dataclass(frozen=True)
+class BarMask(AdHoc):
+    """A bar over the eyes."""
+
+    value: float = 0.0
+    name: ClassVar[str] = "bar-mask"
+    nose: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check(self.name, "value", self.value, 0, 1)
+
+    def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
+        """Return masked images."""
+        if landmarks is None:
+            raise InputError(
+                f"{self.name} needs to know where eyes and nose are. Give labels.csv the columns left_eye_x, left_eye_y, "
+                "right_eye_x, right_eye_y, nose_x, nose_y."
+            )
+        return cover(images, eyes_and_nose(landmarks), nose=self.nose, value=self.value)
+
+
+@dataclass(frozen=True)
+class TMask(BarMask):
+    """A bar over the eyes and a column over the nose."""
+
+    name: ClassVar[str] = "t-mask"
+    nose: ClassVar[bool] = True

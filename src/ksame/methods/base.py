@@ -1,0 +1,152 @@
+"""What a method is given and what it gives back. Arrays in, arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.faces.faceset import FloatArray, IntArray, subject_means
+from ksame.methods.grouping import squared_distances
+from ksame.privacy.models import PrivacyModel
+from ksame.spaces.reference import FaceModels
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Coded faces to be de-identified, and what else is known of them.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_faces, n_features)
+    subjects : ndarray of shape (n_faces,)
+    strata : ndarray of shape (n_faces,), optional
+        Utility labels; faces of different labels are kept apart.
+    shape : (height, width, channels), optional
+        Given when the codes are pixels.
+    landmarks : ndarray of shape (n_faces, n_points, 2), optional
+    reference : FaceModels, optional
+        People outside the set (the street corner); without it the faces are their own reference (the office building).
+    distance_codes : ndarray of shape (n_faces, n_distance_features), optional
+        Another coding in which neighbours are sought.
+    """
+
+    codes: FloatArray
+    subjects: NDArray[np.str_]
+    strata: NDArray[np.str_] | None = None
+    shape: tuple[int, int, int] | None = None
+    landmarks: FloatArray | None = None
+    reference: FaceModels | None = None
+    distance_codes: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def person_specific(self) -> bool:
+        """Whether no subject appears twice."""
+        return len(np.unique(self.subjects)) == len(self)
+
+    @cached_property
+    def models(self) -> FaceModels:
+        """The reference: the people given, or the faces themselves."""
+        return self.reference or FaceModels(self.codes, self.subjects)
+
+    @cached_property
+    def by_subject(self) -> Problem:
+        """The same people with one row each, the mean of their images; itself when person-specific."""
+        if self.person_specific:
+            return self
+        codes, who = subject_means(self.codes, self.subjects)
+        distance = None if self.distance_codes is None else subject_means(self.distance_codes, self.subjects)[0]
+        return replace(self, codes=codes, subjects=who, strata=None, landmarks=None, distance_codes=distance)
+
+    @cached_property
+    def squared_distances(self) -> FloatArray:
+        """(n_faces, n_faces) squared distances in the coding where neighbours are sought; computed once."""
+        return squared_distances(self.codes if self.distance_codes is None else self.distance_codes)
+
+    def take(self, rows: IntArray) -> Problem:
+        """Return the problem of some of the faces, against the same reference."""
+        return Problem(
+            self.codes[rows],
+            self.subjects[rows],
+            None if self.strata is None else self.strata[rows],
+            self.shape,
+            None if self.landmarks is None else self.landmarks[rows],
+            self.reference,
+            None if self.distance_codes is None else self.distance_codes[rows],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a method decided.
+
+    Attributes
+    ----------
+    surrogates : ndarray of shape (n_surrogates, n_features)
+        The distinct faces to release. Copies point into it, so that faces meant to be equal are equal to the bit.
+    rows : ndarray of shape (n_copies,)
+        Which surrogate each released copy shows.
+    sources : sequence of length n_copies
+        The faces each copy stands for: indices into the problem, all of one subject.
+    promise : PrivacyModel
+        What holds for these copies.
+    groups : ndarray of shape (n_copies,), optional
+        The group of each copy; secret.
+    withheld : mapping of face index to reason
+        Faces that no copy stands for.
+    figures : mapping
+        Aggregates that may be published.
+    secrets : mapping of name to sequence of length n_copies
+        Numbers of single faces; for the linkage only.
+    warnings : tuple of str
+        Where privacy is weaker than asked for.
+    """
+
+    surrogates: FloatArray
+    rows: IntArray
+    sources: Sequence[Sequence[int]]
+    promise: PrivacyModel
+    groups: IntArray | None = None
+    withheld: Mapping[int, str] = field(default_factory=dict)
+    figures: Mapping[str, float] = field(default_factory=dict)
+    secrets: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+class Method(Protocol):
+    """Turns a problem into an outcome. Holds parameters only; randomness comes in."""
+
+    @property
+    def name(self) -> str:
+        """The papers' name, in lower case."""
+        ...
+
+    @property
+    def selectable(self) -> bool:
+        """Whether people share in one another's faces, so that keeping classes apart means something."""
+        ...
+
+    def params(self) -> dict[str, Any]:
+        """Return the public parameters, ready for JSON."""
+        ...
+
+    @property
+    def min_subjects(self) -> int:
+        """The smallest number of subjects the method can work on."""
+        ...
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+        """De-identify the problem's codes."""
+        ...
+
+
+def one_copy_each(n: int) -> list[tuple[int]]:
+    """Return sources in which copy i stands for face i."""
+    return [(i,) for i in range(n)]

@@ -1,0 +1,290 @@
+"""k-Same-furthest and k-Diff-furthest: two far clusters exchange their centres (Sun et al. 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ksame.errors import GuaranteeError, InputError, parameter_error
+from ksame.faces.faceset import FloatArray, IntArray
+from ksame.methods.base import Outcome, Problem
+from ksame.privacy.maps import ZeroRecognition
+from ksame.privacy.models import KAnonymity
+
+Condition = Literal["paper", "tight", "exact"]
+Pair = tuple[list[int], list[int]]
+Test = Callable[[list[int], list[int]], float]
+"""The smallest margin over the members of two clusters: positive when all of them are protected."""
+
+SAFETY = 1e-3
+"""Share of the distance between the centres by which the exact condition wants every face protected, so that rounding to
+8 bits does not undo it."""
+
+
+@dataclass(frozen=True)
+class Furthest:
+    """Form pairs of clusters that are far apart, and give each the place of the other.
+
+    Parameters
+    ----------
+    k : int
+        Largest size to which a cluster grows (leftovers may join later).
+    release : {"centroid", "shifted"}
+        ``centroid``: everyone in a cluster gets the centre of the other one (k-Same-furthest). ``shifted``: everyone
+        keeps the position relative to the own centre (k-Diff-furthest, eq. 1), so that all released faces differ.
+    condition : {"paper", "tight", "exact"}
+        When a cluster may still grow. ``paper``: the balls round the clusters do not overlap (eq. 5). ``tight``: squared
+        distance of the centres above the sum of the squared radii, enough for ``shifted`` only. ``exact``: every member
+        is checked to be nearer to somebody else than to itself; the most permissive, and the same promise.
+    repair : bool
+        Let faces that found no cluster join a pair where everyone stays protected.
+    """
+
+    k: int = 5
+    release: Literal["centroid", "shifted"] = "shifted"
+    condition: Condition = "exact"
+    repair: bool = True
+
+    selectable = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 2:
+            raise parameter_error("k", self.name, "an integer of at least 2", self.k)
+        if self.condition not in ("paper", "tight", "exact"):
+            raise parameter_error("condition", self.name, "'paper', 'tight' or 'exact'", self.condition)
+        if self.condition == "tight" and self.release == "centroid":
+            raise parameter_error(
+                "condition", self.name, "'paper' or 'exact' (the tight condition protects k-Diff-furthest only)", "tight"
+            )
+
+    @property
+    def name(self) -> str:
+        """The paper's name."""
+        return "k-diff-furthest" if self.release == "shifted" else "k-same-furthest"
+
+    def params(self) -> dict[str, Any]:
+        """Return k, the growth condition and whether leftovers are repaired."""
+        return {"k": self.k, "condition": self.condition, "repair": self.repair}
+
+    @property
+    def min_subjects(self) -> int:
+        """Two clusters of k people."""
+        return 2 * self.k
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+        """Cluster the people and exchange the centres."""
+        if not problem.person_specific and self.release == "shifted":
+            raise InputError(
+                "k-diff-furthest needs one image a person: several images of one person, moved together, would tell "
+                "everybody's shift. Choose one image for each subject, or use a k-Same method, which groups by subject."
+            )
+        people = problem.by_subject
+        if len(people) < self.min_subjects:
+            raise parameter_error("k", self.name, f"an integer in [2, number of subjects / 2 = {len(people) // 2}]", self.k)
+        pairs, left = pair_clusters(people.codes, self.k, self.release, self.condition, rng, repair=self.repair)
+        if not pairs:
+            raise GuaranteeError(
+                f"{self.name}: no two clusters of two or more faces could be formed in which everyone is nearer to somebody "
+                "else. Try a smaller k or another coding."
+            )
+        return self._outcome(problem, people, pairs, left)
+
+    def _outcome(self, problem: Problem, people: Problem, pairs: list[Pair], left: list[int]) -> Outcome:
+        images: dict[str, list[int]] = {}
+        for i, subject in enumerate(problem.subjects):
+            images.setdefault(str(subject), []).append(i)
+        surrogates: list[FloatArray] = []
+        rows: list[int] = []
+        members: list[int] = []
+        groups: list[int] = []
+        clusters = [(own, other) for pair in pairs for own, other in (pair, pair[::-1])]
+        for number, (own, other) in enumerate(clusters):
+            centre, target = people.codes[own].mean(axis=0), people.codes[other].mean(axis=0)
+            if self.release == "centroid":
+                surrogates.append(target)
+                rows += [len(surrogates) - 1] * len(own)
+            else:
+                rows += range(len(surrogates), len(surrogates) + len(own))
+                surrogates += list(people.codes[own] - centre + target)
+            members += own
+            groups += [number] * len(own)
+        sizes = [len(own) for own, _ in clusters]
+        warnings = []
+        if self.release == "centroid" and min(sizes) < self.k:
+            warnings.append(
+                f"k-same-furthest formed clusters of {min(sizes)} to {max(sizes)} people; the promise is for "
+                f"{min(sizes)}, not for k = {self.k}."
+            )
+        reason = "no pair of clusters could take it in without exposing somebody"
+        return Outcome(
+            np.stack(surrogates),
+            np.array(rows, dtype=np.intp),
+            [images[str(people.subjects[i])] for i in members],
+            ZeroRecognition() if self.release == "shifted" else KAnonymity(min(sizes)),
+            np.array(groups, dtype=np.intp),
+            {i: reason for p in left for i in images[str(people.subjects[p])]},
+            {"mean_cluster": float(np.mean(sizes)), "smallest_cluster": min(sizes), "pairs": len(pairs)},
+            warnings=tuple(warnings),
+        )
+
+
+def pair_clusters(
+    codes: FloatArray,
+    k: int,
+    release: str,
+    condition: str,
+    rng: np.random.Generator,
+    *,
+    repair: bool = True,
+) -> tuple[list[Pair], list[int]]:
+    """Form pairs of far clusters of 2 to k faces (more after repair).
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, n_features)
+
+    Returns
+    -------
+    pairs : list of (list of int, list of int)
+        Indices into ``codes``.
+    left : list of int
+        Faces in no pair; never released.
+    """
+    points = _isometric(codes)
+    margin = _margin_test(points, release)
+    may_grow = margin if condition == "exact" else _ball_test(points, squared=condition == "tight")
+    pool = list(range(len(points)))
+    pairs: list[Pair] = []
+    left: list[int] = []
+    while len(pool) >= 4:
+        trigger = pool[rng.integers(len(pool))]
+        pair = _grow(points, pool, trigger, k, may_grow)
+        if pair is None:
+            left.append(trigger)
+            pool.remove(trigger)
+        else:
+            pairs.append(pair)
+            taken = {*pair[0], *pair[1]}
+            pool = [i for i in pool if i not in taken]
+    left += pool
+    if repair and left:
+        left = _repair(points, pairs, left, margin)
+    return pairs, left
+
+
+def _grow(points: FloatArray, pool: list[int], trigger: int, k: int, may_grow: Test) -> Pair | None:
+    """Grow one cluster round the trigger and one at the far end; None if neither can have a second member."""
+    others = np.array([i for i in pool if i != trigger])
+    order = others[np.argsort(((points[others] - points[trigger]) ** 2).sum(axis=1), kind="stable")]
+    near, far = [trigger], [int(order[-1])]
+    for step in range(min(k - 1, (len(order) - 1) // 2)):
+        wider = ([*near, int(order[step])], [*far, int(order[-2 - step])])
+        if may_grow(*wider) <= 0:
+            break
+        near, far = wider
+    return (near, far) if len(near) > 1 else None
+
+
+def _repair(points: FloatArray, pairs: list[Pair], left: list[int], margin: Test) -> list[int]:
+    """Let leftovers join formed pairs where everyone stays protected, singly or one on each side; return the rest."""
+    waiting = list(left)
+    progress = True
+    while waiting and progress:
+        progress = False
+        for face in list(waiting):
+            best = max(
+                (
+                    (margin([*a, face], b) if side == 0 else margin(a, [*b, face]), number, side)
+                    for number, (a, b) in enumerate(pairs)
+                    for side in (0, 1)
+                ),
+                default=(0.0, -1, 0),
+            )
+            if best[0] > 0:
+                _, number, side = best
+                pairs[number][side].append(face)
+                waiting.remove(face)
+                progress = True
+        progress = progress or _repair_two(pairs, waiting, margin)
+        progress = progress or _pair_up(points, pairs, waiting, margin)
+    return waiting
+
+
+def _repair_two(pairs: list[Pair], waiting: list[int], margin: Test) -> bool:
+    """Let two leftovers join opposite sides of one pair, where one alone would not fit."""
+    for first in waiting:
+        for second in waiting:
+            if first == second:
+                continue
+            for a, b in pairs:
+                if margin([*a, first], [*b, second]) > 0:
+                    a.append(first)
+                    b.append(second)
+                    waiting.remove(first)
+                    waiting.remove(second)
+                    return True
+    return False
+
+
+def _pair_up(points: FloatArray, pairs: list[Pair], waiting: list[int], margin: Test) -> bool:
+    """Form a new pair of two and two among the leftovers."""
+    for trigger in waiting:
+        if len(waiting) < 4:
+            return False
+        pair = _grow(points, waiting, trigger, 2, margin)
+        if pair is not None:
+            pairs.append(pair)
+            for i in (*pair[0], *pair[1]):
+                waiting.remove(i)
+            return True
+    return False
+
+
+def _isometric(codes: FloatArray) -> FloatArray:
+    """Return points in at most n dimensions with the same distances, so that high codings cost no more than low ones."""
+    centred = codes - codes.mean(axis=0)
+    if centred.shape[1] <= len(centred):
+        return centred
+    values, vectors = np.linalg.eigh(centred @ centred.T)
+    keep = values > values.max() * 1e-14
+    return np.asarray(vectors[:, keep] * np.sqrt(values[keep]))
+
+
+def _ball_test(points: FloatArray, *, squared: bool) -> Test:
+    """Return the growth condition of the paper (eq. 5), or its tight form on squares."""
+
+    def test(one: list[int], two: list[int]) -> float:
+        c1, c2 = points[one].mean(axis=0), points[two].mean(axis=0)
+        distance = float(np.linalg.norm(c1 - c2))
+        r1 = float(np.linalg.norm(points[one] - c1, axis=1).max())
+        r2 = float(np.linalg.norm(points[two] - c2, axis=1).max())
+        return distance**2 - r1**2 - r2**2 if squared else distance - r1 - r2
+
+    return test
+
+
+def _margin_test(points: FloatArray, release: str) -> Test:
+    """Return the check of Theorem 1 itself, over all members of both clusters and against all originals."""
+    norms = (points**2).sum(axis=1)
+
+    def test(one: list[int], two: list[int]) -> float:
+        c1, c2 = points[one].mean(axis=0), points[two].mean(axis=0)
+        if release == "shifted":
+            released = np.concatenate([points[one] + (c2 - c1), points[two] + (c1 - c2)])
+        else:
+            released = np.concatenate([np.tile(c2, (len(one), 1)), np.tile(c1, (len(two), 1))])
+        index = np.array(one + two, dtype=np.intp)
+        return float(_margins(released, index, points, norms).min() - SAFETY * np.linalg.norm(c1 - c2))
+
+    return test
+
+
+def _margins(released: FloatArray, index: IntArray, points: FloatArray, norms: FloatArray) -> FloatArray:
+    """Return distance to the own original minus distance to the nearest other, (n_released,)."""
+    squares = norms[None, :] - 2.0 * released @ points.T + (released**2).sum(axis=1)[:, None]
+    own = np.linalg.norm(released - points[index], axis=1)
+    squares[np.arange(len(index)), index] = np.inf
+    return np.asarray(own - np.sqrt(np.maximum(squares.min(axis=1), 0.0)))

@@ -1,0 +1,201 @@
+"""k-Same: every group of k people shares one face (Newton et al. 2005, Fig. 4; Gross et al. 2005, 2006)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from ksame.errors import InputError, parameter_error
+from ksame.faces.faceset import FloatArray, IntArray
+from ksame.methods.base import Outcome, Problem
+from ksame.methods.grouping import STRATEGIES, partition
+from ksame.privacy.models import KAnonymity
+
+
+@dataclass(frozen=True)
+class KSame:
+    """Group people, release one face for each group, as many copies as it has members.
+
+    People are grouped, not images: with several images of a subject the group is formed from subject means, and every
+    member contributes the same number of copies. Otherwise the counts alone would name people, and images of one person
+    would be averaged with each other (Gross and Sweeney 2007, section II-C).
+
+    Parameters
+    ----------
+    k : int
+        Smallest number of people who share a face.
+    grouping : {"greedy", "mdav", "greedy+refine", "mdav+refine"}
+    reuse : mapping of subject to group, optional
+        Groups of an earlier release. Two releases of the same people with different groups can be intersected.
+    """
+
+    k: int = 5
+    grouping: str = "greedy"
+    reuse: Mapping[str, int] = field(default_factory=dict)
+
+    name = "k-same"
+    selectable = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 2:
+            raise parameter_error("k", "KSame", "an integer of at least 2", self.k)
+        if self.grouping not in STRATEGIES:
+            raise parameter_error("grouping", "KSame", f"one of {', '.join(STRATEGIES)}", self.grouping)
+
+    def params(self) -> dict[str, Any]:
+        """Return k and the grouping strategy."""
+        return {"k": self.k, "grouping": self.grouping}
+
+    @property
+    def min_subjects(self) -> int:
+        """At least k people are needed."""
+        return self.k
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+        """Group the subjects and release one face for each group, or for each group and label (``problem.strata``)."""
+        people = problem.by_subject
+        labels, lost = self._groups(people, rng)
+        if problem.strata is None:
+            return _collapsed(problem, people, labels, lost)
+        return _aligned(problem, people, labels, lost)
+
+    def _groups(self, people: Problem, rng: np.random.Generator) -> tuple[IntArray, dict[str, str]]:
+        """Return the group of every person (-1: withheld) and why people were withheld."""
+        n = len(people)
+        if n < self.k:
+            raise parameter_error("k", "KSame", f"an integer in [2, number of subjects = {n}]", self.k)
+        if not self.reuse:
+            return partition(people.squared_distances, self.k, self.grouping, rng), {}
+        labels = np.array([self.reuse.get(str(s), -1) for s in people.subjects], dtype=np.intp)
+        lost: dict[str, str] = {}
+        for group in np.unique(labels[labels >= 0]):
+            members = np.flatnonzero(labels == group)
+            if len(members) < self.k:
+                labels[members] = -1
+                reason = f"its earlier group has only {len(members)} members here, fewer than k = {self.k}"
+                lost.update({str(people.subjects[i]): reason for i in members})
+        fresh = np.array([i for i in np.flatnonzero(labels < 0) if str(people.subjects[i]) not in lost], dtype=np.intp)
+        if len(fresh) >= self.k:
+            added = partition(people.squared_distances[np.ix_(fresh, fresh)], self.k, self.grouping, rng)
+            labels[fresh] = added + labels.max() + 1
+        else:
+            lost.update({str(people.subjects[i]): f"fewer than k = {self.k} new people" for i in fresh})
+        if (labels < 0).all():
+            raise InputError("None of the earlier groups has k members here; nothing can be released.")
+        return labels, lost
+
+
+def _collapsed(problem: Problem, people: Problem, labels: IntArray, lost: Mapping[str, str]) -> Outcome:
+    """Release one copy for each person: the mean of the subject means of its group."""
+    kept = np.flatnonzero(labels >= 0)
+    groups, rows = np.unique(labels[kept], return_inverse=True)
+    surrogates = np.stack([people.codes[labels == g].mean(axis=0) for g in groups])
+    images = _images_of(problem)
+    withheld = {i: reason for subject, reason in lost.items() for i in images[subject]}
+    sizes = np.bincount(rows)
+    figures = {
+        "loss_sse": float(((people.codes[kept] - surrogates[rows]) ** 2).sum()),
+        "mean_group": float(sizes.mean()),
+    }
+    return Outcome(
+        surrogates,
+        rows,
+        [images[str(people.subjects[i])] for i in kept],
+        KAnonymity(int(sizes.min())),
+        labels[kept],
+        withheld,
+        figures,
+    )
+
+
+def _aligned(problem: Problem, people: Problem, labels: IntArray, lost: Mapping[str, str]) -> Outcome:
+    """Release one copy for each person and label, for the labels that every member of the group has."""
+    assert problem.strata is not None  # noqa: S101 -- the caller's branch
+    images = _images_of(problem)
+    withheld = {i: reason for subject, reason in lost.items() for i in images[subject]}
+    surrogates: list[FloatArray] = []
+    rows: list[int] = []
+    sources: list[list[int]] = []
+    groups: list[int] = []
+    sizes: list[int] = []
+    for group in np.unique(labels[labels >= 0]):
+        members = [images[str(s)] for s in people.subjects[labels == group]]
+        held = [set(problem.strata[m]) for m in members]
+        common = set.intersection(*held)
+        for label in sorted(common):
+            matching = [[i for i in m if problem.strata[i] == label] for m in members]
+            surrogates.append(np.mean([problem.codes[m].mean(axis=0) for m in matching], axis=0))
+            rows += [len(surrogates) - 1] * len(members)
+            sources += matching
+            groups += [int(group)] * len(members)
+        sizes.append(len(members))
+        for m in members:
+            withheld.update(
+                {i: "not every member of its group has this label" for i in m if problem.strata[i] not in common}
+            )
+    if not surrogates:
+        raise InputError("No group has a label that all of its members share; nothing can be released with --select.")
+    return Outcome(
+        np.stack(surrogates),
+        np.array(rows, dtype=np.intp),
+        sources,
+        KAnonymity(min(sizes)),
+        np.array(groups, dtype=np.intp),
+        withheld,
+        {"mean_group": float(np.mean(sizes))},
+    )
+
+
+def _images_of(problem: Problem) -> dict[str, list[int]]:
+    """Return the indices of the images of every subject."""
+    found: dict[str, list[int]] = {}
+    for i, subject in enumerate(problem.subjects):
+        found.setdefault(str(subject), []).append(i)
+    return found
+
+
+@dataclass(frozen=True)
+class OneFace:
+    """Everybody gets the same face: black-out, or the average of all (Newton et al. 2005, Examples 2.3 and 2.4).
+
+    Parameters
+    ----------
+    face : {"mean", "plain"}
+    value : float
+        Grey value of the plain face, in [0, 1].
+    """
+
+    face: Literal["mean", "plain"] = "mean"
+    value: float = 0.0
+
+    selectable = True
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.value <= 1.0:
+            raise parameter_error("value", "OneFace", "a number in [0, 1]", self.value)
+
+    @property
+    def name(self) -> str:
+        """The papers' name."""
+        return "average" if self.face == "mean" else "blackout"
+
+    def params(self) -> dict[str, Any]:
+        """Return the grey value where there is one."""
+        return {} if self.face == "mean" else {"value": self.value}
+
+    @property
+    def min_subjects(self) -> int:
+        """Two people, so that there is somebody to hide among."""
+        return 2
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+        """Release one copy of the one face for every person."""
+        people = problem.by_subject
+        outcome = _collapsed(problem, people, np.zeros(len(people), dtype=np.intp), {})
+        if self.face == "mean":
+            return outcome
+        plain = np.full_like(outcome.surrogates, self.value)
+        return Outcome(plain, outcome.rows, outcome.sources, outcome.promise, outcome.groups)

@@ -1,0 +1,294 @@
+"""epsilon-map, wrong-map and (epsilon,k)-map: de-identification against reference models (Gross and Sweeney 2007)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ksame.errors import InputError, UsageError, parameter_error
+from ksame.faces.faceset import FloatArray, IntArray, quantise
+from ksame.methods.adhoc import AdHoc, Pixelate, pixels
+from ksame.methods.base import Outcome, Problem, one_copy_each
+from ksame.privacy.maps import EpsilonKMap as EpsilonKMapPromise
+from ksame.privacy.maps import EpsilonMap as EpsilonMapPromise
+from ksame.privacy.maps import WrongMap as WrongMapPromise
+from ksame.spaces.reference import FaceModels, cross_squared_distances
+
+PERTURBATION_PSNR = 41.0
+"""Decibels between an epsilon-mapped face before and after Rand(); the paper asks for 40 or more."""
+
+
+@dataclass(frozen=True)
+class EpsilonMap:
+    """Distort each face just enough that it is unlikely under every model (Algorithm IV.1, "like no one").
+
+    Parameters
+    ----------
+    over : AdHoc
+        The levelled method that distorts: pixelate, blur, noise.
+    epsilon : float
+        Likelihood exp(-d²/2σ²) that must not be reached under any model.
+    sigma : float, optional
+        Scale of the likelihood; estimated from the models when None (see :meth:`FaceModels.scale`).
+    """
+
+    over: AdHoc = Pixelate()  # noqa: RUF009 -- frozen
+    epsilon: float = 1e-3
+    sigma: float | None = None
+
+    name = "epsilon-map"
+    selectable = False
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.epsilon < 1.0:
+            raise parameter_error("epsilon", "EpsilonMap", "a number in (0, 1)", self.epsilon)
+        if self.sigma is not None and self.sigma <= 0:
+            raise parameter_error("sigma", "EpsilonMap", "a positive number", self.sigma)
+        if self.over.level is None:
+            raise UsageError(f"The epsilon-map needs a method with levels (pixelate, blur, noise). Got {self.over.name!r}.")
+
+    def params(self) -> dict[str, Any]:
+        """Return the distortion and epsilon."""
+        return {"over": self.over.name, "epsilon": self.epsilon, "sigma": self.sigma}
+
+    @property
+    def min_subjects(self) -> int:
+        """Two, so that a scale can be estimated."""
+        return 1 if self.sigma is not None else 2
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+        """Scan the levels of every face from weak to strong; the distance is not monotone, so nothing is bisected."""
+        images = pixels(problem, self.name)
+        models = problem.models
+        sigma = self.sigma or models.scale()
+        if sigma <= 0:
+            raise InputError("The reference models coincide, so no scale can be estimated. Give --sigma.")
+        promise = EpsilonMapPromise(self.epsilon, sigma)
+        noise = rng.standard_normal(images.shape) * 10.0 ** (-PERTURBATION_PSNR / 20.0)
+        levels = list(self.over.levels(images.shape[1:]))
+        chosen = np.full(len(images), levels[-1], dtype=np.float64)
+        released = np.zeros_like(problem.codes)
+        open_ = np.arange(len(images))
+        seed = int(rng.integers(2**63))
+        for level in levels:
+            altered = self.over.at(level).apply(images[open_], np.random.default_rng(seed))
+            codes = quantise(altered + noise[open_]).reshape(len(open_), -1) / 255.0
+            released[open_] = codes
+            met = promise.likelihoods(codes, models) < self.epsilon
+            chosen[open_[met]] = level
+            open_ = open_[~met]
+            if not len(open_):
+                break
+        warnings = ()
+        if len(open_):
+            warnings = (
+                f"epsilon-map: {len(open_)} of {len(images)} faces stay above epsilon = {self.epsilon:g} even at the strongest "
+                f"level of {self.over.name}, which was used for them.",
+            )
+        return Outcome(
+            released,
+            np.arange(len(images)),
+            one_copy_each(len(images)),
+            EpsilonMapPromise(self.epsilon, sigma, len(open_)),
+            figures={"mean_level": float(chosen.mean()), "weak_faces": len(open_)},
+            secrets={"level": chosen.tolist()},
+            warnings=warnings,
+        )
+
+
+@dataclass(frozen=True)
+class WrongMap:
+    """Move each face, by the smallest change that works, until somebody else is nearer (Definition III.8).
+
+    For a candidate model R_i and the true R_j the nearest point beyond the plane that bisects them is in closed form; the
+    candidate with the smallest change wins.
+
+    Parameters
+    ----------
+    margin : float
+        How far beyond the plane, as a share of the distance between the two models.
+    """
+
+    margin: float = 0.02
+
+    name = "wrong-map"
+    selectable = False
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.margin < 0.5:
+            raise parameter_error("margin", "WrongMap", "a number in (0, 0.5)", self.margin)
+
+    def params(self) -> dict[str, Any]:
+        """Return the margin."""
+        return {"margin": self.margin}
+
+    @property
+    def min_subjects(self) -> int:
+        """Two, so that there is somebody else."""
+        return 2
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+        """Move every face across its nearest bisecting plane."""
+        models = problem.models.means()
+        index = {str(s): i for i, s in enumerate(models.subjects)}
+        unknown = sorted({str(s) for s in problem.subjects} - set(index))
+        if unknown:
+            raise InputError(
+                f"wrong-map needs a model of every person to be hidden; the reference has none of {len(unknown)} of them "
+                f"(for instance {unknown[0]}). Leave --reference out, so that the faces are their own reference."
+            )
+        true = np.array([index[str(s)] for s in problem.subjects], dtype=np.intp)
+        rows = np.arange(len(problem))
+        squares = cross_squared_distances(problem.codes, models.codes)
+        between = np.sqrt(cross_squared_distances(models.codes, models.codes))[true]
+        behind = squares - squares[rows, true][:, None]  # how far each model's square is behind the true one's
+        with np.errstate(divide="ignore", invalid="ignore"):
+            change = np.where(between > 0, behind / (2.0 * between) + self.margin * between, np.inf)
+        change[rows, true] = np.inf
+        target = change.argmin(axis=1)
+        step = np.maximum(change[rows, target], 0.0)
+        if not np.isfinite(step).all():
+            raise InputError("wrong-map: all models coincide, so nobody can be made to look like somebody else.")
+        direction = (models.codes[target] - models.codes[true]) / between[rows, target][:, None]
+        return Outcome(
+            problem.codes + direction * step[:, None],
+            rows,
+            one_copy_each(len(problem)),
+            WrongMapPromise(),
+            figures={"mean_change": float(step.mean())},
+            secrets={"towards": [str(models.subjects[t]) for t in target]},
+        )
+
+
+@dataclass(frozen=True)
+class EpsilonKMap:
+    """Make each face equally like k people, by the smallest change (eqs. 1 to 4, "like everyone").
+
+    Parameters
+    ----------
+    k : int
+    lam : float
+        Weight of the change against the equality; 0 projects on the set of points equally far from all k.
+    models : {"mean", "images"}
+        Whether a person is the mean of its images or any one of them.
+    epsilon : float, optional
+        Faces whose k posteriors differ by more (squared) after writing are withheld.
+    sigma : float, optional
+        Scale of the likelihood behind the posteriors.
+    """
+
+    k: int = 5
+    lam: float = 0.0
+    models: Literal["mean", "images"] = "mean"
+    epsilon: float | None = None
+    sigma: float | None = None
+
+    name = "epsilon-k-map"
+    selectable = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 2:
+            raise parameter_error("k", "EpsilonKMap", "an integer of at least 2", self.k)
+        if self.lam < 0:
+            raise parameter_error("lam", "EpsilonKMap", "zero or a positive number", self.lam)
+        if self.models not in ("mean", "images"):
+            raise parameter_error("models", "EpsilonKMap", "'mean' or 'images'", self.models)
+
+    def params(self) -> dict[str, Any]:
+        """Return the public parameters."""
+        return {"k": self.k, "lam": self.lam, "models": self.models, "epsilon": self.epsilon, "sigma": self.sigma}
+
+    @property
+    def min_subjects(self) -> int:
+        """One: a single face works against a reference; the reference needs k people."""
+        return 1
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+        """Solve the small system of every face."""
+        models = problem.models.means() if self.models == "mean" else problem.models
+        people = len(np.unique(models.subjects))
+        if people < self.k:
+            raise parameter_error("k", "EpsilonKMap", f"an integer in [2, people in the reference = {people}]", self.k)
+        neighbours = nearest_people(problem.codes, problem.subjects, models, self.k)
+        codes = equalise(problem.codes, models.codes, neighbours, self.lam)
+        promise = EpsilonKMapPromise(self.k, self.sigma or models.scale(), self.models, self.epsilon)
+        change = np.linalg.norm(codes - problem.codes, axis=1)
+        return Outcome(
+            codes,
+            np.arange(len(problem)),
+            one_copy_each(len(problem)),
+            promise,
+            figures={"mean_change": float(change.mean())},
+            secrets={"neighbours": [[models.keys[i] for i in row] for row in neighbours]},
+        )
+
+
+def nearest_people(codes: FloatArray, subjects: np.ndarray, models: FaceModels, k: int) -> IntArray:  # type: ignore[type-arg]
+    """Return for every face the models, (n, k), of the k nearest different people, the true one always among them.
+
+    Of a person with several models the nearest stands for that person.
+    """
+    squares = cross_squared_distances(codes, models.codes)
+    squares[models.subjects[None, :] == subjects[:, None]] -= squares.max() + 1.0  # the true person comes first
+    who, person = np.unique(models.subjects, return_inverse=True)
+    if len(who) == len(person):
+        return np.sort(np.argsort(squares, axis=1, kind="stable")[:, :k], axis=1)
+    chosen = np.empty((len(codes), k), dtype=np.intp)
+    for row, order in enumerate(np.argsort(squares, axis=1, kind="stable")):
+        _, first = np.unique(person[order], return_index=True)
+        chosen[row] = order[np.sort(first)[:k]]
+    return np.sort(chosen, axis=1)
+
+
+def equalise(codes: FloatArray, models: FloatArray, neighbours: IntArray, lam: float) -> FloatArray:
+    """Return the faces moved so that their k models are equally far (the minimiser of eq. 2).
+
+    With a_j = 2 (R_j - R_1) and b_j = ‖I - R_1‖² - ‖I - R_j‖² for j = 2…k the minimiser is
+    Δ = -Aᵀ (A Aᵀ + (λ/k)(Id + 1 1ᵀ))⁻¹ b: a system of k-1 unknowns whose entries are inner products of models. Faces with
+    the same neighbours share one factorisation, and all changes are one matrix product.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, n_features)
+    models : ndarray of shape (n_models, n_features)
+    neighbours : ndarray of shape (n, k)
+    lam : float
+        With 0 the solution is refined once, since projecting twice changes nothing but rounding errors.
+    """
+    centre = models.mean(axis=0)
+    shifted = models - centre
+    gram = shifted @ shifted.T
+    sets, which = np.unique(neighbours, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    inverses = _inverses(gram, sets, lam)
+    current = codes - centre
+    for _ in range(2 if lam == 0 else 1):
+        current = current + _changes(current, shifted, sets, which, inverses)
+    return np.asarray(current + centre)
+
+
+def _inverses(gram: FloatArray, sets: IntArray, lam: float) -> FloatArray:
+    """Return the inverse, or pseudo-inverse for dependent models, of every set's system, (n_sets, k-1, k-1)."""
+    k = sets.shape[1]
+    inner = gram[sets[:, :, None], sets[:, None, :]]
+    first, rest = inner[:, :1, :1], inner[:, 1:, 1:]
+    products = 4.0 * (rest - inner[:, 1:, :1] - inner[:, :1, 1:] + first)
+    system = products + lam / k * (np.eye(k - 1) + np.ones((k - 1, k - 1)))
+    return np.linalg.pinv(system, rcond=1e-12, hermitian=True)
+
+
+def _changes(
+    current: FloatArray, models: FloatArray, sets: IntArray, which: IntArray, inverses: FloatArray
+) -> FloatArray:
+    """Return Δ, (n, n_features)."""
+    chosen = sets[which]
+    squares = cross_squared_distances(current, models)
+    near = np.take_along_axis(squares, chosen, axis=1)
+    b = near[:, :1] - near[:, 1:]
+    solved = np.einsum("nij,nj->ni", inverses[which], b)
+    weights = np.zeros((len(current), len(models)))
+    np.put_along_axis(weights, chosen[:, 1:], -2.0 * solved, axis=1)
+    np.put_along_axis(weights, chosen[:, :1], 2.0 * solved.sum(axis=1, keepdims=True), axis=1)
+    return weights @ models

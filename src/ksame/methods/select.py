@@ -1,0 +1,152 @@
+"""k-Same-Select: keep people of different labels apart (Gross et al. 2005, Algorithm 4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ksame.errors import InputError, UsageError, parameter_error
+from ksame.faces.faceset import IntArray
+from ksame.methods.base import Method, Outcome, Problem
+from ksame.methods.ksame import KSame
+
+
+@dataclass(frozen=True)
+class Select:
+    """Run a method on every class of a label by itself.
+
+    A label that varies within a subject, such as expression, cannot split people into classes: two groupings of the same
+    people could be intersected. k-Same then groups people once and releases one face for each group and label.
+
+    Parameters
+    ----------
+    inner : Method
+    label : str
+        Its name, for messages and the certificate.
+    small_classes : {"error", "merge", "drop"}
+        What happens to a class with too few people: an error that names it; all small classes together become one (with
+        the smallest large class if that is still too small); or they are withheld.
+    """
+
+    inner: Method
+    label: str
+    small_classes: Literal["error", "merge", "drop"] = "error"
+
+    selectable = False
+
+    def __post_init__(self) -> None:
+        if self.small_classes not in ("error", "merge", "drop"):
+            raise parameter_error("small_classes", "Select", "'error', 'merge' or 'drop'", self.small_classes)
+        if not self.inner.selectable:
+            raise UsageError(
+                f"--select keeps apart people who would share a face, but {self.inner.name} alters every face by itself. "
+                "Leave --select out."
+            )
+
+    @property
+    def name(self) -> str:
+        """The inner name with "select"."""
+        return f"{self.inner.name}-select"
+
+    def params(self) -> dict[str, Any]:
+        """Return the inner parameters, the label and the rule for small classes."""
+        return {**self.inner.params(), "select": self.label, "small_classes": self.small_classes}
+
+    @property
+    def min_subjects(self) -> int:
+        """As many as the inner method needs."""
+        return self.inner.min_subjects
+
+    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+        """Split by class, run the inner method on each, and put the outcomes together."""
+        if problem.strata is None:
+            raise UsageError("Select needs labels.")
+        if _varies_within_subject(problem):
+            if isinstance(self.inner, KSame):
+                return self.inner.run(problem, rng)
+            raise InputError(
+                f"The label {self.label!r} varies within a subject, and {self.inner.name} cannot align several images of one "
+                "person. Use a k-Same method, or a label that is the same in all images of a person."
+            )
+        classes, withheld, warnings = self._classes(problem)
+        outcomes = []
+        for rows in classes:
+            outcomes.append(self.inner.run(replace(problem.take(rows), strata=None), rng))
+        return _together(outcomes, classes, withheld, warnings)
+
+    def _classes(self, problem: Problem) -> tuple[list[IntArray], dict[int, str], tuple[str, ...]]:
+        assert problem.strata is not None  # noqa: S101 -- checked by run
+        need = self.inner.min_subjects
+        rows = {str(v): np.flatnonzero(problem.strata == v) for v in np.unique(problem.strata)}
+        people = {v: len(np.unique(problem.subjects[r])) for v, r in rows.items()}
+        small = [v for v in rows if people[v] < need]
+        if not small:
+            return list(rows.values()), {}, ()
+        listed = ", ".join(f"{v!r} ({people[v]} people)" for v in small)
+        if self.small_classes == "error":
+            raise UsageError(
+                f"Classes of {self.label!r} with fewer than the {need} people that {self.inner.name} needs: {listed}. Lower k, or "
+                "choose --small-classes merge or drop."
+            )
+        large = [v for v in rows if v not in small]
+        if self.small_classes == "drop":
+            if not large:
+                raise UsageError(f"No class of {self.label!r} has the {need} people that {self.inner.name} needs: {listed}.")
+            reason = f"its class of {self.label!r} has fewer than {need} people"
+            return [rows[v] for v in large], {int(i): reason for v in small for i in rows[v]}, ()
+        pool = small
+        if sum(people[v] for v in small) < need:
+            if not large:
+                raise UsageError(f"All classes of {self.label!r} together have fewer than {need} people: {listed}.")
+            nearest = min(large, key=lambda v: people[v])
+            pool = [*small, nearest]
+            large.remove(nearest)
+        merged = np.sort(np.concatenate([rows[v] for v in pool]))
+        note = f"Select merged {len(pool)} classes of {self.label!r}; the label is not kept for their people."
+        return [*(rows[v] for v in large), merged], {}, (note,)
+
+
+def _varies_within_subject(problem: Problem) -> bool:
+    assert problem.strata is not None  # noqa: S101 -- checked by run
+    pairs = {(str(s), str(v)) for s, v in zip(problem.subjects, problem.strata, strict=True)}
+    return len(pairs) > len(np.unique(problem.subjects))
+
+
+def _together(
+    outcomes: list[Outcome], classes: list[IntArray], withheld: dict[int, str], warnings: tuple[str, ...]
+) -> Outcome:
+    """Concatenate outcomes, with rows, groups and sources counted on; the weakest promise holds for all."""
+    rows, groups, sources = [], [], []
+    row_offset = group_offset = 0
+    for outcome, index in zip(outcomes, classes, strict=True):
+        rows.append(outcome.rows + row_offset)
+        row_offset += len(outcome.surrogates)
+        if outcome.groups is not None:
+            groups.append(outcome.groups + group_offset)
+            group_offset += int(outcome.groups.max()) + 1
+        sources += [[int(index[i]) for i in source] for source in outcome.sources]
+        withheld = {**withheld, **{int(index[i]): reason for i, reason in outcome.withheld.items()}}
+    total = sum(len(o.rows) for o in outcomes)
+    names = set.intersection(*(set(o.figures) for o in outcomes))
+    figures = {name: _combine(name, outcomes, total) for name in sorted(names)}
+    secrets = {name: [v for o in outcomes for v in o.secrets[name]] for name in outcomes[0].secrets}
+    return Outcome(
+        np.concatenate([o.surrogates for o in outcomes]),
+        np.concatenate(rows),
+        sources,
+        max((o.promise for o in outcomes), key=lambda p: p.risk_bound().value or 0.0),
+        np.concatenate(groups) if len(groups) == len(outcomes) else None,
+        withheld,
+        figures,
+        secrets,
+        (*warnings, *(w for o in outcomes for w in o.warnings)),
+    )
+
+
+def _combine(name: str, outcomes: list[Outcome], total: int) -> float:
+    values = [o.figures[name] for o in outcomes]
+    if name.startswith("mean_"):
+        return sum(v * len(o.rows) for v, o in zip(values, outcomes, strict=True)) / total
+    return min(values) if name.startswith("smallest_") else sum(values)

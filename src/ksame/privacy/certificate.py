@@ -1,0 +1,135 @@
+"""The public certificate: aggregates and hashes, and nothing that would undo the release."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ksame.errors import InputError
+from ksame.privacy.maps import EpsilonKMap, EpsilonMap, WrongMap, ZeroRecognition
+from ksame.privacy.models import KAnonymity, NoGuarantee, PrivacyModel
+
+PROMISES: Mapping[str, type[PrivacyModel]] = {
+    model.name: model for model in (KAnonymity, WrongMap, ZeroRecognition, EpsilonMap, EpsilonKMap, NoGuarantee)
+}
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class MethodRecord(_Part):
+    """What was done: recipe and public parameters."""
+
+    name: str
+    params: dict[str, Any]
+    coding: str
+    coding_params: dict[str, Any]
+    reference: Literal["the faces themselves", "other people"] = "the faces themselves"
+
+
+class Counts(_Part):
+    """How many went in, came out, and did not."""
+
+    originals: int = Field(ge=1)
+    subjects: int = Field(ge=1)
+    released: int = Field(ge=1)
+    subjects_released: int = Field(ge=1)
+    merged: int = Field(0, ge=0, description="originals that share one released copy with others of the same person")
+    withheld: int = Field(0, ge=0)
+    unreadable: int = Field(0, ge=0)
+    masked: int = Field(0, ge=0)
+
+
+class PromiseRecord(_Part):
+    """What is promised, in numbers and in words."""
+
+    model: str
+    params: dict[str, Any]
+    bound: float | None
+    scope: str
+    statement: str
+    not_promised: tuple[str, ...]
+
+    @classmethod
+    def of(cls, promise: PrivacyModel) -> PromiseRecord:
+        """Describe a promise."""
+        bound = promise.risk_bound()
+        return cls(
+            model=promise.name,
+            params=promise.params(),
+            bound=bound.value,
+            scope=bound.scope,
+            statement=promise.statement(),
+            not_promised=promise.not_promised(),
+        )
+
+    def rebuild(self) -> PrivacyModel:
+        """Return the promise, or say that this record does not describe one."""
+        try:
+            promise = PROMISES[self.model](**self.params)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"the certificate's promise {self.model!r} cannot be rebuilt ({error})") from error
+        if PromiseRecord.of(promise) != self:
+            raise InputError("the certificate's words do not match its own promise")
+        return promise
+
+
+class Check(_Part):
+    """One thing that was checked before the release was written."""
+
+    name: str
+    how: str
+    passed: bool
+
+
+class Certificate(_Part):
+    """What the publisher claims about a release, and how anyone can check it."""
+
+    schema_: Literal["ksame/certificate"] = Field("ksame/certificate", alias="schema")
+    version: Literal[1] = 1
+    method: MethodRecord
+    counts: Counts
+    promise: PromiseRecord
+    figures: dict[str, float]
+    checks: tuple[Check, ...]
+    warnings: tuple[str, ...]
+    files: dict[str, str] = Field(description="SHA-256 of every released file")
+    digest: str = Field(description="SHA-256 over the names and hashes of all released files")
+    software: dict[str, str]
+
+    def to_json(self) -> bytes:
+        """Return the certificate file."""
+        return (self.model_dump_json(by_alias=True, indent=1) + "\n").encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Certificate:
+        """Read a certificate file."""
+        try:
+            return cls.model_validate_json(data)
+        except ValidationError as error:
+            where = ".".join(str(part) for part in error.errors()[0]["loc"])
+            raise InputError(f"not a valid certificate ({where}: {error.errors()[0]['msg']})") from error
+
+
+def release_digest(hashes: Mapping[str, str]) -> str:
+    """Return one hash for a whole release.
+
+    Examples
+    --------
+    >>> release_digest({"b": "2", "a": "1"}) == release_digest({"a": "1", "b": "2"})
+    True
+    """
+    return sha256("".join(f"{name}\0{hashes[name]}\n" for name in sorted(hashes)).encode()).hexdigest()
+
+
+def certificate_schema() -> dict[str, Any]:
+    """Return the JSON Schema that ships with the package."""
+    text = files("ksame.privacy").joinpath("certificate.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema

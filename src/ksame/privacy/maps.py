@@ -1,0 +1,283 @@
+"""Promises about distances: wrong-map, zero recognition, epsilon-map, (epsilon,k)-map.
+
+They speak of nearest-neighbour matching in one coding, against one gallery, and claim nothing beyond it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ksame.faces.faceset import FloatArray
+from ksame.privacy.models import FACE_ONLY, Bound, Evidence, PrivacyModel, Violation
+from ksame.spaces.reference import FaceModels
+
+_OWN_DISTANCE = (
+    "Nothing is claimed for other recognisers: a deep network does not measure this distance and may name every face."
+)
+
+
+def margins(codes: FloatArray, gallery: FaceModels, own: FloatArray, subjects: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
+    """Return how much nearer somebody else is than the true person, (n,); positive means misled.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, n_features)
+    gallery : FaceModels
+    own : ndarray of shape (n,)
+        Distance of each face to the true person.
+    subjects : ndarray of shape (n,)
+        The true person of each face.
+    """
+    distances = gallery.distances(codes)
+    distances[gallery.subjects[None, :] == subjects[:, None]] = np.inf
+    return np.asarray(own - distances.min(axis=1))
+
+
+def _round_down(value: float, digits: int = 3) -> float:
+    """Round towards minus infinity to ``digits`` significant digits."""
+    if value == 0 or not np.isfinite(value):
+        return float(value)
+    step = 10.0 ** (np.floor(np.log10(abs(value))) - digits + 1)
+    return float(np.floor(value / step) * step)
+
+
+@dataclass(frozen=True)
+class ZeroRecognition(PrivacyModel):
+    """Some other original is always nearer than the true one (Sun et al. 2015, Theorem 1)."""
+
+    name: ClassVar[str] = "zero-recognition"
+    per_face: ClassVar[bool] = True
+
+    def risk_bound(self) -> Bound:
+        """Zero, for one kind of attacker."""
+        return Bound(
+            0.0,
+            "only for rank-1 matching of released faces by Euclidean distance in the method's own coding, against a "
+            "gallery that holds the originals",
+        )
+
+    def statement(self) -> str:
+        """Return the theorem in plain words."""
+        return "In the method's own distance every released face is nearer to somebody else than to the person it shows."
+
+    def not_promised(self) -> tuple[str, ...]:
+        """Return what is known to break it."""
+        return (
+            _OWN_DISTANCE,
+            "All members of a cluster are shifted by the same vector: whoever holds the originals can find the pairs "
+            "whose differences coincide and so link nearly every face.",
+            "The released faces are all different, so nobody hides among others: this is not k-anonymity.",
+            FACE_ONLY,
+        )
+
+    def margins(self, evidence: Evidence) -> FloatArray:
+        """Return the margin of every released face, (n_released,)."""
+        own = np.array(
+            [
+                np.linalg.norm(evidence.originals.codes[list(rows)] - code, axis=1).min()
+                for rows, code in zip(evidence.sources, evidence.codes, strict=True)
+            ]
+        )
+        return margins(evidence.codes, evidence.originals, own, evidence.subjects)
+
+    def check(self, evidence: Evidence) -> list[Violation]:
+        """Compare each face with its own original and with everybody else's."""
+        return [
+            Violation(int(i), "is nearest to the person it shows")
+            for i in np.flatnonzero(self.margins(evidence) <= 0)
+        ]
+
+    def measure(self, evidence: Evidence) -> dict[str, float]:
+        """Return the smallest margin, rounded down."""
+        return {"smallest_margin": _round_down(float(self.margins(evidence).min()))}
+
+
+@dataclass(frozen=True)
+class WrongMap(PrivacyModel):
+    """Somebody else's model is nearer than the true one (Gross and Sweeney 2007, Definition III.8)."""
+
+    name: ClassVar[str] = "wrong-map"
+    per_face: ClassVar[bool] = True
+
+    def risk_bound(self) -> Bound:
+        """Zero at rank 1, for one kind of attacker."""
+        return Bound(
+            0.0,
+            "only at rank 1, for nearest-neighbour matching by Euclidean distance in the method's own coding, against "
+            "the reference models",
+        )
+
+    def statement(self) -> str:
+        """Return the definition in plain words."""
+        return "In the method's own distance every released face is more like somebody else than like the person it shows."
+
+    def not_promised(self) -> tuple[str, ...]:
+        """Return what is known to break it."""
+        return (
+            "The change is the smallest that works, so the true person stands at rank 2: a short list names everyone.",
+            _OWN_DISTANCE,
+            FACE_ONLY,
+        )
+
+    def _margins(self, evidence: Evidence) -> FloatArray:
+        distances = evidence.models.distances(evidence.codes)
+        mine = evidence.models.subjects[None, :] == evidence.subjects[:, None]
+        own = np.where(mine, distances, np.inf).min(axis=1)
+        return margins(evidence.codes, evidence.models, own, evidence.subjects)
+
+    def check(self, evidence: Evidence) -> list[Violation]:
+        """Compare each face with the model of its own subject and with the others'."""
+        return [
+            Violation(int(i), "is nearest to the person it shows")
+            for i in np.flatnonzero(self._margins(evidence) <= 0)
+        ]
+
+    def measure(self, evidence: Evidence) -> dict[str, float]:
+        """Return the smallest margin, rounded down."""
+        smallest = float(self._margins(evidence).min())
+        return {"smallest_margin": _round_down(smallest)} if np.isfinite(smallest) else {}
+
+
+@dataclass(frozen=True)
+class EpsilonMap(PrivacyModel):
+    """No released face is likely under any model (Gross and Sweeney 2007, Definition III.7).
+
+    Parameters
+    ----------
+    epsilon : float
+        Bound on the likelihood exp(-d² / 2σ²).
+    sigma : float
+        Its scale.
+    exceptions : int
+        How many faces stay above epsilon although the strongest level was used.
+    """
+
+    epsilon: float
+    sigma: float
+    exceptions: int = 0
+
+    name: ClassVar[str] = "epsilon-map"
+    per_face: ClassVar[bool] = False
+
+    def risk_bound(self) -> Bound:
+        """No bound on recognition: a likelihood below epsilon can still be the largest."""
+        return Bound(None, f"a likelihood below {self.epsilon:g} under every model can still be the largest of all")
+
+    def statement(self) -> str:
+        """Return the definition in plain words."""
+        but = f", but for {self.exceptions} that stayed above it at the strongest level" if self.exceptions else ""
+        return (
+            f"Every released face has a likelihood exp(-d²/2σ²) below {self.epsilon:g} under every reference model, with "
+            f"σ = {self.sigma:.4g}{but}: it looks like no one."
+        )
+
+    def not_promised(self) -> tuple[str, ...]:
+        """Return what is known to break it."""
+        return (
+            "An attacker who applies the same distortion to a gallery first may still recognise people; the random "
+            "perturbation defeats exact detection of the distortion level, not a tolerant one.",
+            _OWN_DISTANCE,
+            FACE_ONLY,
+        )
+
+    def likelihoods(self, codes: FloatArray, models: FaceModels) -> FloatArray:
+        """Return the largest likelihood of each face under any model, (n,)."""
+        nearest = models.distances(codes).min(axis=1)
+        return np.asarray(np.exp(-(nearest**2) / (2.0 * self.sigma**2)))
+
+    def check(self, evidence: Evidence) -> list[Violation]:
+        """Count the faces that are too likely; the admitted exceptions are not held against the release."""
+        above = np.flatnonzero(self.likelihoods(evidence.codes, evidence.models) >= self.epsilon)
+        if len(above) <= self.exceptions:
+            return []
+        return [Violation(int(i), f"has a likelihood of {self.epsilon:g} or more") for i in above]
+
+    def measure(self, evidence: Evidence) -> dict[str, float]:
+        """Return how many faces meet epsilon, and the order of magnitude of the largest likelihood among them."""
+        values = self.likelihoods(evidence.codes, evidence.models)
+        met = values[values < self.epsilon]
+        figures: dict[str, float] = {"above_epsilon": int((values >= self.epsilon).sum())}
+        if len(met) and met.max() > 0:
+            figures["largest_likelihood_met"] = float(10.0 ** np.ceil(np.log10(met.max())))
+        return figures
+
+
+@dataclass(frozen=True)
+class EpsilonKMap(PrivacyModel):
+    """Every released face is about equally far from k models (Gross and Sweeney 2007, Definition III.9).
+
+    Parameters
+    ----------
+    k : int
+    sigma : float
+        Scale of the likelihood from which the posterior over the k models is formed.
+    models : {"mean", "images"}
+        What stands for a person.
+    epsilon : float, optional
+        Largest squared difference between two of the k posteriors that is allowed; only reported when None.
+    """
+
+    k: int
+    sigma: float
+    models: Literal["mean", "images"] = "mean"
+    epsilon: float | None = None
+
+    name: ClassVar[str] = "(epsilon,k)-map"
+    per_face: ClassVar[bool] = True
+
+    def risk_bound(self) -> Bound:
+        """No proven bound; about 1/k for one kind of attacker."""
+        return Bound(
+            None,
+            f"about 1/{self.k} is expected of nearest-neighbour matching in the method's own coding against the reference "
+            "models themselves; nothing is proven, and other attacks are not covered",
+        )
+
+    def statement(self) -> str:
+        """Return the definition in plain words."""
+        limit = "" if self.epsilon is None else f" (squared posterior difference at most {self.epsilon:g})"
+        return f"Every released face is about equally like {self.k} people of the reference{limit}: it looks like everyone."
+
+    def not_promised(self) -> tuple[str, ...]:
+        """Return what is known to break it."""
+        return (
+            "Reverse matching, parrot matching and galleries other than the reference: parrot matching can reach 100 %.",
+            _OWN_DISTANCE,
+            "Rounding to 8 bits leaves small differences between the k distances; the largest is given.",
+            FACE_ONLY,
+        )
+
+    def reached(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+        """Return for every face the epsilon reached and the largest gap relative to the mean distance, (n,) each."""
+        models = evidence.models.means() if self.models == "mean" else evidence.models
+        row = {key: i for i, key in enumerate(models.keys)}
+        epsilons, gaps = [], []
+        for code, keys in zip(evidence.codes, evidence.secrets["neighbours"], strict=True):
+            distances = np.linalg.norm(models.codes[[row[key] for key in keys]] - code, axis=1)
+            score = -(distances**2) / (2.0 * self.sigma**2) if self.sigma > 0 else np.zeros(len(keys))
+            posterior = np.exp(score - score.max())
+            posterior /= posterior.sum()
+            epsilons.append((posterior.max() - posterior.min()) ** 2)
+            gaps.append((distances.max() - distances.min()) / max(distances.mean(), 1e-300))
+        return np.array(epsilons), np.array(gaps)
+
+    def check(self, evidence: Evidence) -> list[Violation]:
+        """Compare the posteriors of the k models of each face."""
+        if self.epsilon is None:
+            return []
+        reached, _ = self.reached(evidence)
+        return [
+            Violation(int(i), f"its k posteriors differ by more than epsilon = {self.epsilon:g}")
+            for i in np.flatnonzero(reached > self.epsilon)
+        ]
+
+    def measure(self, evidence: Evidence) -> dict[str, float]:
+        """Return the largest epsilon and the largest relative gap, rounded up to two digits."""
+        epsilons, gaps = self.reached(evidence)
+        return {
+            "largest_epsilon": -_round_down(-float(epsilons.max()), 2),
+            "largest_relative_gap": -_round_down(-float(gaps.max()), 2),
+        }

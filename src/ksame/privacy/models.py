@@ -1,0 +1,237 @@
+"""What is promised: privacy models that know their bound, check it on what was released, and say it in plain words.
+
+A model judges released bytes and who they stand for. It never learns which method made them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.errors import parameter_error
+from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.spaces.reference import FaceModels
+
+FACE_ONLY = (
+    "It covers the face region that was replaced, not hair, clothes, body, gait, place, time or who is seen with whom."
+)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The largest share of faces an attacker can name, and against which attacker that holds.
+
+    ``value`` is None where nothing is bounded.
+    """
+
+    value: float | None
+    scope: str
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A released face, or the release as a whole (``face`` None), that breaks the promise."""
+
+    face: int | None
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a promise is judged on.
+
+    Attributes
+    ----------
+    released : ndarray of shape (n_released, height, width, channels), uint8
+        As written.
+    subjects : ndarray of shape (n_released,)
+        The person each released face stands for.
+    sources : sequence of length n_released
+        The original images each stands for, as indices into ``originals``.
+    codes : ndarray of shape (n_released, n_features)
+        The released faces, encoded again from their bytes.
+    originals : FaceModels
+        The original images, encoded.
+    models : FaceModels
+        The reference of the maps; the originals where no other was given.
+    secrets : mapping of name to sequence of length n_released
+        Per-face numbers from the linkage.
+    """
+
+    released: ByteArray
+    subjects: NDArray[np.str_]
+    sources: Sequence[Sequence[int]]
+    codes: FloatArray
+    originals: FaceModels
+    models: FaceModels
+    secrets: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+
+class PrivacyModel(ABC):
+    """A promise about a release."""
+
+    name: ClassVar[str]
+    per_face: ClassVar[bool]
+    """Whether a face that breaks the promise can be withheld without touching the promise made to the others."""
+
+    def params(self) -> dict[str, Any]:
+        """Return the public parameters, ready for JSON."""
+        return asdict(self)  # type: ignore[call-overload,no-any-return]  # every model is a dataclass
+
+    @abstractmethod
+    def risk_bound(self) -> Bound:
+        """Return the bound and its scope."""
+
+    @abstractmethod
+    def statement(self) -> str:
+        """Return the promise in one plain sentence."""
+
+    @abstractmethod
+    def not_promised(self) -> tuple[str, ...]:
+        """Return what a reader might believe, and should not."""
+
+    @abstractmethod
+    def check(self, evidence: Evidence) -> list[Violation]:
+        """Return every way in which the released bytes break the promise."""
+
+    def check_public(self, released: ByteArray) -> list[Violation]:
+        """Return the breaches that show in the released bytes alone, without linkage or originals."""
+        return []
+
+    def measure(self, evidence: Evidence) -> dict[str, float]:
+        """Return aggregate figures for the certificate; never a number that belongs to one face."""
+        return {}
+
+    def render(self) -> str:
+        """Return promise, bound and limits as a short text."""
+        bound = self.risk_bound()
+        worth = "no bound" if bound.value is None else f"at most {bound.value:.4g}"
+        limits = "\n".join(f"  - {line}" for line in self.not_promised())
+        return f"{self.statement()}\nRisk of recognition: {worth}; {bound.scope}.\nNot promised:\n{limits}"
+
+
+def patterns(released: ByteArray) -> NDArray[np.intp]:
+    """Number the distinct byte patterns: equal numbers for released faces that are equal in every byte."""
+    rows = released.reshape(len(released), -1)
+    packed = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1]))).ravel()
+    return np.asarray(np.unique(packed, return_inverse=True)[1]).reshape(-1)
+
+
+@dataclass(frozen=True)
+class KAnonymity(PrivacyModel):
+    """Every released face stands for at least ``k`` people alike (Newton et al. 2005, Theorems 1 and 2).
+
+    Parameters
+    ----------
+    k : int
+        How many people share each released face.
+    k_real : int, optional
+        How many of them exist; people drawn from a model add no anonymity. The bound rests on this number.
+    """
+
+    k: int
+    k_real: int | None = None
+
+    name: ClassVar[str] = "k-anonymity"
+    per_face: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.k < 2:
+            raise parameter_error("k", "KAnonymity", "an integer of at least 2", self.k)
+        if self.k_real is None:
+            object.__setattr__(self, "k_real", self.k)
+
+    @property
+    def real(self) -> int:
+        """How many people who exist share each face."""
+        return self.k if self.k_real is None else self.k_real
+
+    def risk_bound(self) -> Bound:
+        """1/k, against any recogniser."""
+        return Bound(
+            1.0 / self.real,
+            "for any attacker, also one who holds the originals, knows the method and uses any recogniser, when "
+            "naming a released face from its bytes",
+        )
+
+    def statement(self) -> str:
+        """Return the theorem in plain words."""
+        return (
+            f"Every released face stands, byte for byte, for at least {self.real} different people of the set, and no "
+            f"person makes up more than 1/{self.real} of its copies, so nobody can tell which of them it shows."
+        )
+
+    def not_promised(self) -> tuple[str, ...]:
+        """Return the known limits of k-anonymity."""
+        return (
+            FACE_ONLY,
+            f"That a face stands for some {self.real} people is not hidden, nor what these people have in common.",
+            "Somebody who knows all other members of a group can compute the last one from an average "
+            "(before rounding).",
+            "A second release of the same people with other groups narrows both down; reuse the grouping.",
+        )
+
+    def check_public(self, released: ByteArray) -> list[Violation]:
+        """Count the copies of each byte pattern."""
+        smallest = np.bincount(patterns(released)).min()
+        if smallest >= self.real:
+            return []
+        return [Violation(None, f"a released face has {smallest} copies, fewer than k = {self.real}")]
+
+    def check(self, evidence: Evidence) -> list[Violation]:
+        """Count the people behind each byte pattern, and the copies each of them has."""
+        found = []
+        pattern = patterns(evidence.released)
+        for p in range(pattern.max() + 1):
+            copies = np.flatnonzero(pattern == p)
+            _, counts = np.unique(evidence.subjects[copies], return_counts=True)
+            if len(counts) < self.real:
+                found.append(
+                    Violation(int(copies[0]), f"stands for {len(counts)} people, fewer than k = {self.real}")
+                )
+            elif counts.max() * self.real > counts.sum():
+                found.append(
+                    Violation(
+                        int(copies[0]),
+                        f"one of its people has {counts.max()} of the {counts.sum()} copies, more than 1/{self.real}",
+                    )
+                )
+        return found
+
+    def measure(self, evidence: Evidence) -> dict[str, float]:
+        """Return the size of the smallest group and the number of distinct faces."""
+        pattern = patterns(evidence.released)
+        sizes = [len(np.unique(evidence.subjects[pattern == p])) for p in range(pattern.max() + 1)]
+        return {"smallest_group": min(sizes), "largest_group": max(sizes), "distinct_faces": len(sizes)}
+
+
+@dataclass(frozen=True)
+class NoGuarantee(PrivacyModel):
+    """Nothing is promised: what the ad-hoc masks deserve."""
+
+    name: ClassVar[str] = "none"
+    per_face: ClassVar[bool] = True
+
+    def risk_bound(self) -> Bound:
+        """No bound."""
+        return Bound(None, "a recogniser may name every face")
+
+    def statement(self) -> str:
+        """Say so."""
+        return "Nothing is promised. The faces were altered; whether they are recognised has to be measured."
+
+    def not_promised(self) -> tuple[str, ...]:
+        """Return what ad-hoc masks are known to fail at."""
+        return (
+            "An attacker who alters a gallery in the same way (parrot recognition) may recognise nearly everyone.",
+            FACE_ONLY,
+        )
+
+    def check(self, evidence: Evidence) -> list[Violation]:
+        """Find nothing: nothing was promised."""
+        return []

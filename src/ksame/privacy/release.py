@@ -1,0 +1,181 @@
+"""A release: the faces to publish, and their certificate. On disk it is a folder that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ksame.errors import InputError, OutputError, UsageError
+from ksame.faces.faceset import ByteArray
+from ksame.faces.reading import decode_png, encode_png
+from ksame.faces.sheet import contact_sheet
+from ksame.privacy.certificate import Certificate
+from ksame.privacy.signing import sign
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+CERTIFICATE = "certificate.json"
+SIGNATURE = "certificate.sig"
+SHEET = "contact-sheet.png"
+
+EPOCH = 315_532_800
+"""The time stamp of every released file: the first second of 1980. Real times would tell one run from another."""
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What may be published.
+
+    Attributes
+    ----------
+    faces : ndarray of shape (n_released, height, width, channels), uint8
+        In the order of their own hashes, which has nothing to do with the order of the originals.
+    certificate : Certificate
+    """
+
+    faces: ByteArray
+    certificate: Certificate
+
+
+def face_name(index: int) -> str:
+    """Return the file name of a released face.
+
+    Examples
+    --------
+    >>> face_name(0)
+    'faces/000001.png'
+    """
+    return f"faces/{index + 1:06d}.png"
+
+
+def release_order(faces: ByteArray) -> list[int]:
+    """Return the order in which faces are released: by the hash of their bytes.
+
+    It depends on what is published anyway, so it tells nothing about the order of the originals, with or without a seed.
+    """
+    keys = [sha256(face.tobytes()).digest() for face in faces]
+    return sorted(range(len(faces)), key=lambda i: keys[i])
+
+
+def encode_release(faces: ByteArray) -> dict[str, bytes]:
+    """Return the picture files of a release by name."""
+    found = {face_name(i): encode_png(face) for i, face in enumerate(faces)}
+    found[SHEET] = encode_png(contact_sheet(faces))
+    return found
+
+
+def hashes_of(encoded: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the SHA-256 of every file."""
+    return {name: sha256(data).hexdigest() for name, data in encoded.items()}
+
+
+def write_release(
+    release: Release, folder: Path, *, force: bool = False, key: Ed25519PrivateKey | None = None
+) -> None:
+    """Write a release folder.
+
+    Everything goes to a temporary folder beside it first, is read back and compared, and is renamed in one step.
+
+    Raises
+    ------
+    UsageError
+        When ``folder`` exists and ``force`` is not given.
+    OutputError
+        When the disk is full or not writable; nothing is left behind.
+    """
+    require_free(folder, force=force)
+    certificate = release.certificate.to_json()
+    contents = {**encode_release(release.faces), CERTIFICATE: certificate}
+    if key is not None:
+        contents[SIGNATURE] = sign(certificate, key)
+    with _appearing(folder, force=force) as building:
+        (building / "faces").mkdir()
+        for name, data in contents.items():
+            (building / name).write_bytes(data)
+        for name, data in contents.items():
+            if (building / name).read_bytes() != data:
+                raise OutputError(f"{folder}: {name} does not read back as it was written; check the disk.")
+            os.utime(building / name, (EPOCH, EPOCH))
+        os.utime(building / "faces", (EPOCH, EPOCH))
+
+
+def require_free(folder: Path, *, force: bool) -> None:
+    """Raise when something stands where a release is to be written and may not be replaced."""
+    if folder.exists():
+        if not force:
+            raise UsageError(f"{folder} exists. Choose another folder, or replace it with --force.")
+        if not (folder / CERTIFICATE).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UsageError(f"{folder} is no earlier release, so --force does not replace it. Choose another folder.")
+
+
+@contextmanager
+def _appearing(folder: Path, *, force: bool) -> Iterator[Path]:
+    """Give a temporary folder that takes the final name when all went well, and vanishes otherwise."""
+    building: Path | None = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        yield building
+        building.chmod(0o755)
+        os.utime(building, (EPOCH, EPOCH))
+        if force and folder.exists():
+            retired = building.with_name(building.name + ".old")
+            folder.rename(retired)
+            building.rename(folder)
+            shutil.rmtree(retired)
+        else:
+            building.rename(folder)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written ({error.strerror or error}). Nothing was left there.") from error
+    finally:
+        if building is not None and building.exists():
+            shutil.rmtree(building, ignore_errors=True)
+
+
+def read_release(folder: Path) -> tuple[Release, dict[str, str]]:
+    """Read a release folder.
+
+    Returns
+    -------
+    release : Release
+    hashes : mapping of file name to SHA-256
+        Of all files actually there, but for certificate and signature.
+
+    Raises
+    ------
+    InputError
+        When there is no certificate, or a file is no picture.
+    """
+    path = folder / CERTIFICATE
+    try:
+        certificate = Certificate.from_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}). Is this the folder of a release?") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    present = sorted(
+        p.relative_to(folder).as_posix()
+        for p in folder.rglob("*")
+        if not p.is_dir() and p.name not in (CERTIFICATE, SIGNATURE)
+    )
+    encoded = {name: (folder / name).read_bytes() for name in present}
+    faces = []
+    for name in present:
+        if name.startswith("faces/"):
+            try:
+                faces.append(decode_png(encoded[name]))
+            except InputError as error:
+                raise InputError(f"{folder / name}: {error}") from error
+    if not faces or len({face.shape for face in faces}) != 1:
+        raise InputError(f"{folder}: expected released faces of one size in faces/, found {len(faces)} files.")
+    return Release(np.stack(faces), certificate), hashes_of(encoded)

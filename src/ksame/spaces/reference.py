@@ -1,0 +1,63 @@
+"""Reference face models: the people against whom a face is compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.faces.faceset import FloatArray, subject_means
+
+
+@dataclass(frozen=True, eq=False)
+class FaceModels:
+    """One row of codes for each model, and whose it is (Gross and Sweeney 2007, Definition III.1).
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_models, n_features)
+    subjects : ndarray of shape (n_models,)
+    """
+
+    codes: FloatArray
+    subjects: NDArray[np.str_]
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """A name for every model: its subject, and a running number where a subject has several."""
+        _, index, counts = np.unique(self.subjects, return_inverse=True, return_counts=True)
+        seen = np.zeros(len(counts), dtype=np.intp)
+        keys = []
+        for subject, i in zip(self.subjects, index, strict=True):
+            seen[i] += 1
+            keys.append(str(subject) if counts[i] == 1 else f"{subject}#{seen[i]}")
+        return tuple(keys)
+
+    def means(self) -> FaceModels:
+        """Return one model for each subject, the mean of its rows."""
+        return FaceModels(*subject_means(self.codes, self.subjects))
+
+    def distances(self, codes: FloatArray) -> FloatArray:
+        """Return Euclidean distances, (n, n_models), of codes of shape (n, n_features) to every model."""
+        return np.sqrt(cross_squared_distances(codes, self.codes))
+
+    def scale(self) -> float:
+        """Return the standard deviation assumed for p(image | model).
+
+        A quarter of the median distance from a model to the nearest model of somebody else: at that distance, where
+        confusions begin, the likelihood exp(-d² / 2σ²) has fallen to 3e-4.
+        """
+        distances = self.distances(self.codes)
+        distances[self.subjects[:, None] == self.subjects[None, :]] = np.inf
+        nearest = distances.min(axis=1)
+        return float(np.median(nearest[np.isfinite(nearest)])) / 4.0 if np.isfinite(nearest).any() else 0.0
+
+
+def cross_squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return squared Euclidean distances, (n, m), between rows of ``a`` (n, d) and of ``b`` (m, d)."""
+    centre = b.mean(axis=0)
+    u, v = a - centre, b - centre
+    products = u @ v.T
+    return np.maximum((u**2).sum(axis=1)[:, None] + (v**2).sum(axis=1)[None, :] - 2.0 * products, 0.0)
