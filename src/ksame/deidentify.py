@@ -23,9 +23,10 @@ from ksame.privacy.certificate import (
     PromiseRecord,
     release_digest,
 )
-from ksame.privacy.linkage import LinkedFace, Linkage, WithheldFace
+from ksame.privacy.linkage import Linkage, LinkedFace, WithheldFace
 from ksame.privacy.models import Evidence, PrivacyModel
 from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
+from ksame.progress import Track, silent
 from ksame.recipes import Recipe
 from ksame.spaces import EigenSpace, FaceModels, FaceSpace, PixelSpace
 
@@ -39,6 +40,7 @@ def deidentify(
     reuse: Linkage | None = None,
     unreadable: int = 0,
     notes: Sequence[str] = (),
+    track: Track = silent,
 ) -> tuple[Release, Linkage]:
     """De-identify a face set.
 
@@ -58,6 +60,8 @@ def deidentify(
         How many files could not be read and are missing from ``faces``; for the certificate.
     notes : sequence of str
         Further privacy warnings for the certificate.
+    track : Track
+        Shows progress.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def deidentify(
         recipe = recipe.with_groups(reuse.groups)
     used = secrets.randbits(63) if seed is None else int(seed)
     problem, space = pose(faces, recipe, reference)
-    outcome = recipe.method.run(problem, np.random.default_rng(used))
+    outcome = recipe.method.run(problem, np.random.default_rng(used), track)
     for message in (*outcome.warnings, *notes):
         warnings.warn(message, PrivacyWarning, stacklevel=2)
     _warn_full_rank(recipe, space, len(faces))
@@ -179,7 +183,9 @@ def _protected(
     if violations and promise.per_face:
         reasons = {v.face: v.reason for v in violations if v.face is not None}
         if len(reasons) == len(draft.faces):
-            raise GuaranteeError(f"Every face breaks the promise of {promise.name}: {violations[0].reason}. Nothing was written.")
+            raise GuaranteeError(
+                f"Every face breaks the promise of {promise.name}: {violations[0].reason}. Nothing was written."
+            )
         draft = draft.without(set(reasons), reasons)
         evidence = draft.evidence(space, originals, models)
         violations = promise.check(evidence)
@@ -203,6 +209,7 @@ def _certify(
     notes: Sequence[str],
 ) -> tuple[Release, Linkage]:
     promise, evidence = judged
+    secret = {**draft.secrets, **promise.measure_faces(evidence)}
     hashes = hashes_of(encode_release(draft.faces))
     stood_for = {i for source in draft.sources for i in source}
     certificate = Certificate(
@@ -228,7 +235,11 @@ def _certify(
             **promise.measure(evidence),
         },
         checks=(
-            Check(name=promise.name, how="on the 8-bit images, encoded again, with linkage and originals", passed=True),
+            Check(
+                name=promise.name,
+                how="on the 8-bit images, encoded again, with linkage and originals",
+                passed=True,
+            ),
         ),
         warnings=(*draft.warnings, *notes),
         files=hashes,
@@ -244,7 +255,7 @@ def _certify(
                 subject=str(draft.subjects[i]),
                 sources=tuple(faces.names[s] for s in draft.sources[i]),
                 group=draft.groups[i],
-                figures={name: values[i] for name, values in draft.secrets.items()},
+                figures={name: values[i] for name, values in secret.items()},
             )
             for i in range(len(draft.faces))
         ),
@@ -264,7 +275,8 @@ def _rough(value: float) -> float:
 def _warn_full_rank(recipe: Recipe, space: FaceSpace, n: int) -> None:
     if recipe.name == "k-same-eigen" and isinstance(space, EigenSpace) and len(space.pca.components) >= n - 1:
         warnings.warn(
-            f"{len(space.pca.components)} components describe {n} faces completely, so k-same-eigen equals k-same-pixel. "
+            f"{len(space.pca.components)} components describe {n} faces completely, so k-same-eigen equals "
+            f"k-same-pixel. "
             "Ask for fewer with --components.",
             KsameWarning,
             stacklevel=3,

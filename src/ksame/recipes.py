@@ -148,7 +148,9 @@ def recipe(
     if chosen not in entry.codings:
         raise parameter_error("coding", name, f"one of {', '.join(entry.codings)}", chosen)
     if components is not None and chosen != "eigen" and distance != "eigen":
-        raise UsageError("The number of components belongs to the eigen coding; add --coding eigen or --distance eigen.")
+        raise UsageError(
+            "The number of components belongs to the eigen coding; add --coding eigen or --distance eigen."
+        )
     if distance not in (None, "eigen"):
         raise parameter_error("distance", name, "'eigen'", distance)
     eigen = EigenSpace(0.95 if components is None else components)
@@ -186,10 +188,10 @@ def _blackout(value: float = 0.0) -> OneFace:
     return OneFace("plain", value)
 
 
-_NEWTON = "Newton, Sweeney, Malin 2005"
-_GROSS = "Gross, Airoldi, Malin, Sweeney 2005"
-_TOWARDS = "Gross, Sweeney 2007"
-_SUN = "Sun, Meng, Ariyaeeinia 2015"
+_NEWTON = "Newton 2005"
+_GROSS = "Gross 2005"
+_TOWARDS = "Gross 2007"
+_SUN = "Sun 2015"
 _NONE = ("nothing", "none")
 _PIXELS = ("pixel",)
 
@@ -299,7 +301,14 @@ for _entry in (
     Entry("threshold", "black and white", *_NONE, "-", _NEWTON, Threshold, ("t",), codings=_PIXELS),
     Entry("noise", "m random pixels", *_NONE, "-", _NEWTON, Noise, ("m",), codings=_PIXELS),
     Entry(
-        "noise-bw", "black and white, m pixels flipped", *_NONE, "-", _NEWTON, FlipNoise, ("m", "t"), codings=_PIXELS
+        "noise-bw",
+        "black and white, m pixels flipped",
+        *_NONE,
+        "-",
+        _NEWTON,
+        FlipNoise,
+        ("m", "t"),
+        codings=_PIXELS,
     ),
     Entry(
         "eigen-reduce",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ksame.errors import parameter_error
 from ksame.faces.faceset import FaceSet, FloatArray
@@ -95,18 +97,22 @@ def drawn_faces(
     )
 
 
-def _draw_traits(rng: np.random.Generator, female: np.ndarray, person: np.ndarray) -> _Traits:  # type: ignore[type-arg]
+def _draw_traits(rng: np.random.Generator, female: NDArray[Any], person: NDArray[Any]) -> _Traits:
     n = len(female)
     f = female.astype(float)
 
     def number(mean: float, spread: float, gender: float = 0.0) -> FloatArray:
         values = rng.normal(mean, spread, n) + gender * (f - 0.5)
-        return np.clip(values, mean - 2.5 * spread - abs(gender), mean + 2.5 * spread + abs(gender))[person][:, None, None]
+        return np.clip(values, mean - 2.5 * spread - abs(gender), mean + 2.5 * spread + abs(gender))[person][
+            :, None, None
+        ]
 
     tone = rng.beta(1.6, 1.2, n)[:, None]
     skin = (1 - tone) * np.array([0.36, 0.23, 0.16]) + tone * np.array([0.93, 0.76, 0.66])
     skin = np.clip(skin + rng.normal(0, 0.02, (n, 3)), 0, 1)
-    dyes = np.array([[0.08, 0.06, 0.05], [0.28, 0.17, 0.09], [0.52, 0.35, 0.16], [0.62, 0.60, 0.58], [0.42, 0.15, 0.07]])
+    dyes = np.array(
+        [[0.08, 0.06, 0.05], [0.28, 0.17, 0.09], [0.52, 0.35, 0.16], [0.62, 0.60, 0.58], [0.42, 0.15, 0.07]]
+    )
     hair = np.clip(dyes[rng.integers(len(dyes), size=n)] + rng.normal(0, 0.03, (n, 3)), 0, 1)
     lips = np.clip(skin * np.array([0.85, 0.55, 0.55]) + 0.12 * f[:, None] * np.array([1.0, -0.1, 0.1]), 0, 1)
     colours = np.array([[0.25, 0.15, 0.08], [0.20, 0.35, 0.50], [0.25, 0.38, 0.22], [0.12, 0.08, 0.06]])
@@ -162,9 +168,7 @@ def _oval(x: FloatArray, y: FloatArray, rx: FloatArray, ry: FloatArray, edge: fl
     return _soft((np.sqrt((x / rx) ** 2 + (y / ry) ** 2) - 1.0) * np.minimum(rx, ry), edge)
 
 
-def _paint(
-    t: _Traits, smile: FloatArray, opened: FloatArray, light: FloatArray, width: int, height: int
-) -> FloatArray:
+def _paint(t: _Traits, smile: FloatArray, opened: FloatArray, light: FloatArray, width: int, height: int) -> FloatArray:
     """Return images of shape (n, height, width, 3) in the square from -1 to 1."""
     x = np.linspace(-1, 1, width)[None, None, :]
     y = np.linspace(-1, 1, height)[None, :, None]
@@ -181,9 +185,19 @@ def _paint(
     shade = 1.0 - 0.28 * np.clip(side / t.width, 0, 1) ** 3 + 0.05 * np.exp(-(((y + 0.35) / 0.3) ** 2))
     lay(head, t.skin * (shade + light * x)[..., None])
     lay(head * 0.5 * t.beard * _soft(0.18 - y + 0 * x, 0.2), t.hair)
-    lay(_soft(y - t.hairline - 0.12 * (x / t.width) ** 2 + 0.1, 2 * edge) * _oval(x, y, t.width * 1.1, 1.2 + 0 * rx, edge), t.hair)
-    lay(0.30 * np.exp(-(((side - t.nose_width) / 0.035) ** 2) - ((y - t.eye_y - t.nose_length) / 0.07) ** 2), t.skin * 0.35)
-    lay(0.16 * np.exp(-(((side - 0.55 * t.nose_width) / 0.05) ** 2)) * _soft(np.abs(y - t.eye_y - 0.14) - 0.14, 0.1), t.skin * 0.5)
+    lay(
+        _soft(y - t.hairline - 0.12 * (x / t.width) ** 2 + 0.1, 2 * edge)
+        * _oval(x, y, t.width * 1.1, 1.2 + 0 * rx, edge),
+        t.hair,
+    )
+    lay(
+        0.30 * np.exp(-(((side - t.nose_width) / 0.035) ** 2) - ((y - t.eye_y - t.nose_length) / 0.07) ** 2),
+        t.skin * 0.35,
+    )
+    lay(
+        0.16 * np.exp(-(((side - 0.55 * t.nose_width) / 0.05) ** 2)) * _soft(np.abs(y - t.eye_y - 0.14) - 0.14, 0.1),
+        t.skin * 0.5,
+    )
     _paint_eyes(lay, t, opened, smile, x, y, edge)
     _paint_mouth(lay, t, opened, smile, x, y, edge)
     return canvas
@@ -200,7 +214,10 @@ def _paint_eyes(lay, t, opened, smile, x, y, edge) -> None:  # type: ignore[no-u
         lay(socket * _oval(u, v, size * 0.55, size * 0.62, edge), t.iris)
         lay(socket * _oval(u, v, size * 0.25, size * 0.28, edge), dark)
         arch = v + t.brow_lift + 0.07 * opened + sign * t.brow_tilt * u - 1.2 * (u / 0.6) ** 2 * 0.3
-        lay(_soft(np.abs(arch) - t.brow_weight, edge) * _soft(np.abs(u) - t.eye_size * 1.7, 2 * edge), t.hair * 0.8)
+        lay(
+            _soft(np.abs(arch) - t.brow_weight, edge) * _soft(np.abs(u) - t.eye_size * 1.7, 2 * edge),
+            t.hair * 0.8,
+        )
 
 
 def _paint_mouth(lay, t, opened, smile, x, y, edge) -> None:  # type: ignore[no-untyped-def]  # arrays as in _paint
@@ -209,6 +226,9 @@ def _paint_mouth(lay, t, opened, smile, x, y, edge) -> None:  # type: ignore[no-
     gap = 0.028 * smile + 0.11 * opened
     inside = np.sqrt(np.clip(1.0 - (x / reach) ** 2, 0.0, 1.0))
     lay(_soft(np.abs(curve) - (t.lip_weight + gap) * inside, edge) * (np.abs(x) < reach), t.lips)
-    lay(_soft(np.abs(curve) - np.maximum(gap, 0.006) * inside, edge) * (np.abs(x) < reach * 0.92), np.full(3, 0.12))
+    lay(
+        _soft(np.abs(curve) - np.maximum(gap, 0.006) * inside, edge) * (np.abs(x) < reach * 0.92),
+        np.full(3, 0.12),
+    )
     teeth = _soft(np.abs(curve + 0.35 * gap) - 0.55 * gap * inside, edge) * (np.abs(x) < reach * 0.8)
     lay(teeth * np.clip(smile + 0.5 * opened, 0, 1), np.full(3, 0.93))

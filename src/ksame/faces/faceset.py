@@ -48,7 +48,7 @@ class FaceSet:
     ((2, 4, 3, 1), 2, True)
     """
 
-    images: NDArray[np.float32]
+    images: NDArray[Any]
     subjects: NDArray[np.str_]
     landmarks: FloatArray | None = None
     attributes: Mapping[str, NDArray[np.str_]] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class FaceSet:
             )
         n = len(images)
         if np.issubdtype(images.dtype, np.integer):
-            images = images / np.iinfo(images.dtype).max
+            images = images / np.iinfo(str(images.dtype)).max
         if not np.isfinite(images).all():
             bad = np.flatnonzero(~np.isfinite(images).reshape(n, -1).all(axis=1))
             raise InputError(f"Face images must be finite. Images {_some(bad)} hold NaN or infinity.")
@@ -90,7 +90,7 @@ class FaceSet:
             if not np.isfinite(landmarks).all():
                 raise InputError("Landmarks must be finite.")
             landmarks = _read_only(landmarks)
-        frozen = {
+        frozen: dict[str, Any] = {
             "images": _read_only(np.array(images, dtype=np.float32)),
             "subjects": _read_only(np.array([str(s) for s in self.subjects], dtype=np.str_)),
             "landmarks": landmarks,

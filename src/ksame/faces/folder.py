@@ -70,10 +70,7 @@ def load_folder(
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder.")
     table = labels if labels is not None else folder / "labels.csv"
-    if labels is not None or table.is_file():
-        entries = _from_table(folder, table)
-    else:
-        entries = _from_tree(folder)
+    entries = _from_table(folder, table) if labels is not None or table.is_file() else _from_tree(folder)
     pictures: list[NDArray[np.float32]] = []
     kept: list[_Entry] = []
     unreadable: list[str] = []

@@ -36,9 +36,7 @@ class Similarity:
         """Return the least-squares similarity that takes ``source`` to ``target``, both of shape (n_points, 2)."""
         p, q = np.asarray(source, dtype=np.float64), np.asarray(target, dtype=np.float64)
         if p.shape != q.shape or p.ndim != 2 or p.shape[1] != 2 or len(p) < 2:
-            raise InputError(
-                f"Registration needs at least two pairs of points. Got shapes {p.shape} and {q.shape}."
-            )
+            raise InputError(f"Registration needs at least two pairs of points. Got shapes {p.shape} and {q.shape}.")
         u, v = p - p.mean(axis=0), q - q.mean(axis=0)
         norm = (u**2).sum()
         if norm <= 1e-12:
@@ -96,9 +94,7 @@ class Template:
         return cls(width, height, tuple((x * (width - 1), y * (height - 1)) for x, y in share))
 
 
-def register(
-    image: NDArray[Any], points: ArrayLike, template: Template
-) -> tuple[NDArray[np.float32], Similarity]:
+def register(image: NDArray[Any], points: ArrayLike, template: Template) -> tuple[NDArray[np.float32], Similarity]:
     """Cut the face out of ``image`` so that ``points`` come to lie on the template.
 
     Parameters
@@ -114,7 +110,7 @@ def register(
         From the still to the face; its inverse leads back.
     """
     transform = Similarity.estimate(points, template.points)
-    source = np.asarray(image, dtype=np.float32)
+    source: NDArray[Any] = np.asarray(image, dtype=np.float32)
     scale = np.hypot(transform.a, transform.b)
     if scale < 0.5:  # a warp that shrinks samples too sparsely: smooth first
         sigma = 0.5 * (1.0 / scale - 1.0)

@@ -19,6 +19,7 @@ from ksame.faces.faceset import FloatArray
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.methods.base import Outcome, Problem, one_copy_each
 from ksame.privacy.models import NoGuarantee
+from ksame.progress import Track, silent
 from ksame.spaces.pca import fit_pca
 
 LUMA = np.array([0.299, 0.587, 0.114])
@@ -52,11 +53,11 @@ def pixelate(images: NDArray[Any], p: int) -> FloatArray:
 def blur(images: NDArray[Any], sigma: float) -> FloatArray:
     """Smooth with a Gaussian of standard deviation ``sigma`` pixels, edges mirrored."""
     size = 2 * int(np.ceil(4 * sigma)) + 1
-    done = [
+    done: list[NDArray[Any]] = [
         cv2.GaussianBlur(np.asarray(image, dtype=np.float64), (size, size), sigma, borderType=cv2.BORDER_REFLECT)
         for image in images
     ]
-    return np.stack(done).reshape(np.shape(images))
+    return np.stack(done).reshape(images.shape)
 
 
 def threshold(images: NDArray[Any], t: float) -> FloatArray:
@@ -164,7 +165,7 @@ class AdHoc(ABC):
         """One face is enough."""
         return 1
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
         """Alter every image; nothing is promised."""
         images = pixels(problem, self.name)
         codes = self.apply(images, rng, problem.landmarks).reshape(len(problem), -1)
@@ -196,8 +197,10 @@ class Pixelate(AdHoc):
         _check(self.name, "p", self.p, 1)
 
     def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
-        """From 2 pixels to one block for the whole image."""
-        return range(2, max(shape[:2]) + 1)
+        """Every size from 2 to 32 pixels, then by steps of a tenth, up to one block for the whole image."""
+        largest = max(shape[:2])
+        coarse = {round(32 * 1.1**i) for i in range(1, 80)}
+        return sorted({*range(2, min(32, largest) + 1), *(p for p in coarse if p < largest), largest})
 
     def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
         """Return block means."""
@@ -252,7 +255,7 @@ class Noise(AdHoc):
 
     def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
         """Twenty equal steps up to every pixel."""
-        return [int(round(share * shape[0] * shape[1])) for share in np.linspace(0.05, 1.0, 20)]
+        return [round(share * shape[0] * shape[1]) for share in np.linspace(0.05, 1.0, 20)]
 
     def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
         """Return noisy images."""
@@ -313,7 +316,8 @@ class BarMask(AdHoc):
         """Return masked images."""
         if landmarks is None:
             raise InputError(
-                f"{self.name} needs to know where eyes and nose are. Give labels.csv the columns left_eye_x, left_eye_y, "
+                f"{self.name} needs to know where eyes and nose are. Give labels.csv the columns left_eye_x, "
+                f"left_eye_y, "
                 "right_eye_x, right_eye_y, nose_x, nose_y."
             )
         return cover(images, eyes_and_nose(landmarks), nose=self.nose, value=self.value)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ksame.faces.faceset import FloatArray, IntArray, subject_means
 from ksame.methods.grouping import squared_distances
 from ksame.privacy.models import PrivacyModel
+from ksame.progress import Track, silent
 from ksame.spaces.reference import FaceModels
 
 
@@ -142,7 +143,7 @@ class Method(Protocol):
         """The smallest number of subjects the method can work on."""
         ...
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
         """De-identify the problem's codes."""
         ...
 

@@ -13,6 +13,7 @@ from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
 from ksame.privacy.maps import ZeroRecognition
 from ksame.privacy.models import KAnonymity
+from ksame.progress import Track, silent
 
 Condition = Literal["paper", "tight", "exact"]
 Pair = tuple[list[int], list[int]]
@@ -20,8 +21,8 @@ Test = Callable[[list[int], list[int]], float]
 """The smallest margin over the members of two clusters: positive when all of them are protected."""
 
 SAFETY = 1e-3
-"""Share of the distance between the centres by which the exact condition wants every face protected, so that rounding to
-8 bits does not undo it."""
+"""Share of the distance between the centres by which the exact condition wants every face protected, so that rounding
+to 8 bits does not undo it."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ class Furthest:
         ``centroid``: everyone in a cluster gets the centre of the other one (k-Same-furthest). ``shifted``: everyone
         keeps the position relative to the own centre (k-Diff-furthest, eq. 1), so that all released faces differ.
     condition : {"paper", "tight", "exact"}
-        When a cluster may still grow. ``paper``: the balls round the clusters do not overlap (eq. 5). ``tight``: squared
-        distance of the centres above the sum of the squared radii, enough for ``shifted`` only. ``exact``: every member
-        is checked to be nearer to somebody else than to itself; the most permissive, and the same promise.
+        When a cluster may still grow. ``paper``: the balls round the clusters do not overlap (eq. 5). ``tight``:
+        squared distance of the centres above the sum of the squared radii, enough for ``shifted`` only. ``exact``:
+        every member is checked to be nearer to somebody else than to itself; the most permissive, and the same promise.
     repair : bool
         Let faces that found no cluster join a pair where everyone stays protected.
     """
@@ -57,7 +58,10 @@ class Furthest:
             raise parameter_error("condition", self.name, "'paper', 'tight' or 'exact'", self.condition)
         if self.condition == "tight" and self.release == "centroid":
             raise parameter_error(
-                "condition", self.name, "'paper' or 'exact' (the tight condition protects k-Diff-furthest only)", "tight"
+                "condition",
+                self.name,
+                "'paper' or 'exact' (the tight condition protects k-Diff-furthest only)",
+                "tight",
             )
 
     @property
@@ -74,7 +78,7 @@ class Furthest:
         """Two clusters of k people."""
         return 2 * self.k
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
         """Cluster the people and exchange the centres."""
         if not problem.person_specific and self.release == "shifted":
             raise InputError(
@@ -83,11 +87,14 @@ class Furthest:
             )
         people = problem.by_subject
         if len(people) < self.min_subjects:
-            raise parameter_error("k", self.name, f"an integer in [2, number of subjects / 2 = {len(people) // 2}]", self.k)
+            raise parameter_error(
+                "k", self.name, f"an integer in [2, number of subjects / 2 = {len(people) // 2}]", self.k
+            )
         pairs, left = pair_clusters(people.codes, self.k, self.release, self.condition, rng, repair=self.repair)
         if not pairs:
             raise GuaranteeError(
-                f"{self.name}: no two clusters of two or more faces could be formed in which everyone is nearer to somebody "
+                f"{self.name}: no two clusters of two or more faces could be formed in which everyone is nearer to "
+                f"somebody "
                 "else. Try a smaller k or another coding."
             )
         return self._outcome(problem, people, pairs, left)
@@ -244,7 +251,7 @@ def _pair_up(points: FloatArray, pairs: list[Pair], waiting: list[int], margin: 
 
 
 def _isometric(codes: FloatArray) -> FloatArray:
-    """Return points in at most n dimensions with the same distances, so that high codings cost no more than low ones."""
+    """Return points in at most n dimensions with the same distances: high codings cost no more than low ones."""
     centred = codes - codes.mean(axis=0)
     if centred.shape[1] <= len(centred):
         return centred

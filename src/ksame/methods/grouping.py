@@ -116,7 +116,7 @@ def refine(distances: FloatArray, labels: IntArray, k: int, *, sweeps: int = 100
     """
     search = _Search(distances, labels, k)
     for _ in range(sweeps):
-        if not any([search.improve(face) for face in range(len(labels))]):
+        if not any(search.improve(face) for face in range(len(labels))):
             break
     return search.labels
 

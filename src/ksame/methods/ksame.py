@@ -13,6 +13,7 @@ from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
 from ksame.methods.grouping import STRATEGIES, partition
 from ksame.privacy.models import KAnonymity
+from ksame.progress import Track, silent
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,16 @@ class KSame:
             raise parameter_error("grouping", "KSame", f"one of {', '.join(STRATEGIES)}", self.grouping)
 
     def params(self) -> dict[str, Any]:
-        """Return k and the grouping strategy."""
-        return {"k": self.k, "grouping": self.grouping}
+        """Return k, the grouping strategy, and whether groups were reused."""
+        params = {"k": self.k, "grouping": self.grouping}
+        return {**params, "reused_groups": True} if self.reuse else params
 
     @property
     def min_subjects(self) -> int:
         """At least k people are needed."""
         return self.k
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
         """Group the subjects and release one face for each group, or for each group and label (``problem.strata``)."""
         people = problem.by_subject
         labels, lost = self._groups(people, rng)
@@ -191,7 +193,7 @@ class OneFace:
         """Two people, so that there is somebody to hide among."""
         return 2
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
         """Release one copy of the one face for every person."""
         people = problem.by_subject
         outcome = _collapsed(problem, people, np.zeros(len(people), dtype=np.intp), {})

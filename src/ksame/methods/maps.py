@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ksame.errors import InputError, UsageError, parameter_error
 from ksame.faces.faceset import FloatArray, IntArray, quantise
@@ -14,6 +15,7 @@ from ksame.methods.base import Outcome, Problem, one_copy_each
 from ksame.privacy.maps import EpsilonKMap as EpsilonKMapPromise
 from ksame.privacy.maps import EpsilonMap as EpsilonMapPromise
 from ksame.privacy.maps import WrongMap as WrongMapPromise
+from ksame.progress import Track, silent
 from ksame.spaces.reference import FaceModels, cross_squared_distances
 
 PERTURBATION_PSNR = 41.0
@@ -47,7 +49,9 @@ class EpsilonMap:
         if self.sigma is not None and self.sigma <= 0:
             raise parameter_error("sigma", "EpsilonMap", "a positive number", self.sigma)
         if self.over.level is None:
-            raise UsageError(f"The epsilon-map needs a method with levels (pixelate, blur, noise). Got {self.over.name!r}.")
+            raise UsageError(
+                f"The epsilon-map needs a method with levels (pixelate, blur, noise). Got {self.over.name!r}."
+            )
 
     def params(self) -> dict[str, Any]:
         """Return the distortion and epsilon."""
@@ -58,7 +62,7 @@ class EpsilonMap:
         """Two, so that a scale can be estimated."""
         return 1 if self.sigma is not None else 2
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
         """Scan the levels of every face from weak to strong; the distance is not monotone, so nothing is bisected."""
         images = pixels(problem, self.name)
         models = problem.models
@@ -72,19 +76,20 @@ class EpsilonMap:
         released = np.zeros_like(problem.codes)
         open_ = np.arange(len(images))
         seed = int(rng.integers(2**63))
-        for level in levels:
+        for level in track(levels, "scanning levels"):
+            if not len(open_):
+                continue
             altered = self.over.at(level).apply(images[open_], np.random.default_rng(seed))
             codes = quantise(altered + noise[open_]).reshape(len(open_), -1) / 255.0
             released[open_] = codes
             met = promise.likelihoods(codes, models) < self.epsilon
             chosen[open_[met]] = level
             open_ = open_[~met]
-            if not len(open_):
-                break
-        warnings = ()
+        warnings: tuple[str, ...] = ()
         if len(open_):
             warnings = (
-                f"epsilon-map: {len(open_)} of {len(images)} faces stay above epsilon = {self.epsilon:g} even at the strongest "
+                f"epsilon-map: {len(open_)} of {len(images)} faces stay above epsilon = {self.epsilon:g} even at "
+                f"the strongest "
                 f"level of {self.over.name}, which was used for them.",
             )
         return Outcome(
@@ -102,8 +107,8 @@ class EpsilonMap:
 class WrongMap:
     """Move each face, by the smallest change that works, until somebody else is nearer (Definition III.8).
 
-    For a candidate model R_i and the true R_j the nearest point beyond the plane that bisects them is in closed form; the
-    candidate with the smallest change wins.
+    For a candidate model R_i and the true R_j the nearest point beyond the plane that bisects them is in closed form;
+    the candidate with the smallest change wins.
 
     Parameters
     ----------
@@ -129,14 +134,15 @@ class WrongMap:
         """Two, so that there is somebody else."""
         return 2
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
         """Move every face across its nearest bisecting plane."""
         models = problem.models.means()
         index = {str(s): i for i, s in enumerate(models.subjects)}
         unknown = sorted({str(s) for s in problem.subjects} - set(index))
         if unknown:
             raise InputError(
-                f"wrong-map needs a model of every person to be hidden; the reference has none of {len(unknown)} of them "
+                f"wrong-map needs a model of every person to be hidden; the reference has none of {len(unknown)} of "
+                f"them "
                 f"(for instance {unknown[0]}). Leave --reference out, so that the faces are their own reference."
             )
         true = np.array([index[str(s)] for s in problem.subjects], dtype=np.intp)
@@ -198,14 +204,20 @@ class EpsilonKMap:
 
     def params(self) -> dict[str, Any]:
         """Return the public parameters."""
-        return {"k": self.k, "lam": self.lam, "models": self.models, "epsilon": self.epsilon, "sigma": self.sigma}
+        return {
+            "k": self.k,
+            "lam": self.lam,
+            "models": self.models,
+            "epsilon": self.epsilon,
+            "sigma": self.sigma,
+        }
 
     @property
     def min_subjects(self) -> int:
         """One: a single face works against a reference; the reference needs k people."""
         return 1
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
         """Solve the small system of every face."""
         models = problem.models.means() if self.models == "mean" else problem.models
         people = len(np.unique(models.subjects))
@@ -225,7 +237,7 @@ class EpsilonKMap:
         )
 
 
-def nearest_people(codes: FloatArray, subjects: np.ndarray, models: FaceModels, k: int) -> IntArray:  # type: ignore[type-arg]
+def nearest_people(codes: FloatArray, subjects: NDArray[Any], models: FaceModels, k: int) -> IntArray:
     """Return for every face the models, (n, k), of the k nearest different people, the true one always among them.
 
     Of a person with several models the nearest stands for that person.
@@ -246,8 +258,8 @@ def equalise(codes: FloatArray, models: FloatArray, neighbours: IntArray, lam: f
     """Return the faces moved so that their k models are equally far (the minimiser of eq. 2).
 
     With a_j = 2 (R_j - R_1) and b_j = ‖I - R_1‖² - ‖I - R_j‖² for j = 2…k the minimiser is
-    Δ = -Aᵀ (A Aᵀ + (λ/k)(Id + 1 1ᵀ))⁻¹ b: a system of k-1 unknowns whose entries are inner products of models. Faces with
-    the same neighbours share one factorisation, and all changes are one matrix product.
+    Δ = -Aᵀ (A Aᵀ + (λ/k)(Id + 1 1ᵀ))⁻¹ b: a system of k-1 unknowns whose entries are inner products of models. Faces
+    with the same neighbours share one factorisation, and all changes are one matrix product.
 
     Parameters
     ----------

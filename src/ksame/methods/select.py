@@ -11,14 +11,15 @@ from ksame.errors import InputError, UsageError, parameter_error
 from ksame.faces.faceset import IntArray
 from ksame.methods.base import Method, Outcome, Problem
 from ksame.methods.ksame import KSame
+from ksame.progress import Track, silent
 
 
 @dataclass(frozen=True)
 class Select:
     """Run a method on every class of a label by itself.
 
-    A label that varies within a subject, such as expression, cannot split people into classes: two groupings of the same
-    people could be intersected. k-Same then groups people once and releases one face for each group and label.
+    A label that varies within a subject, such as expression, cannot split people into classes: two groupings of the
+    same people could be intersected. k-Same then groups people once and releases one face for each group and label.
 
     Parameters
     ----------
@@ -41,7 +42,8 @@ class Select:
             raise parameter_error("small_classes", "Select", "'error', 'merge' or 'drop'", self.small_classes)
         if not self.inner.selectable:
             raise UsageError(
-                f"--select keeps apart people who would share a face, but {self.inner.name} alters every face by itself. "
+                f"--select keeps apart people who would share a face, but {self.inner.name} alters every face by "
+                f"itself. "
                 "Leave --select out."
             )
 
@@ -59,21 +61,22 @@ class Select:
         """As many as the inner method needs."""
         return self.inner.min_subjects
 
-    def run(self, problem: Problem, rng: np.random.Generator) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
         """Split by class, run the inner method on each, and put the outcomes together."""
         if problem.strata is None:
             raise UsageError("Select needs labels.")
         if _varies_within_subject(problem):
             if isinstance(self.inner, KSame):
-                return self.inner.run(problem, rng)
+                return self.inner.run(problem, rng, track)
             raise InputError(
-                f"The label {self.label!r} varies within a subject, and {self.inner.name} cannot align several images of one "
+                f"The label {self.label!r} varies within a subject, and {self.inner.name} cannot align several "
+                f"images of one "
                 "person. Use a k-Same method, or a label that is the same in all images of a person."
             )
         classes, withheld, warnings = self._classes(problem)
         outcomes = []
         for rows in classes:
-            outcomes.append(self.inner.run(replace(problem.take(rows), strata=None), rng))
+            outcomes.append(self.inner.run(replace(problem.take(rows), strata=None), rng, track))
         return _together(outcomes, classes, withheld, warnings)
 
     def _classes(self, problem: Problem) -> tuple[list[IntArray], dict[int, str], tuple[str, ...]]:
@@ -87,13 +90,16 @@ class Select:
         listed = ", ".join(f"{v!r} ({people[v]} people)" for v in small)
         if self.small_classes == "error":
             raise UsageError(
-                f"Classes of {self.label!r} with fewer than the {need} people that {self.inner.name} needs: {listed}. Lower k, or "
+                f"Classes of {self.label!r} with fewer than the {need} people that {self.inner.name} needs: "
+                f"{listed}. Lower k, or "
                 "choose --small-classes merge or drop."
             )
         large = [v for v in rows if v not in small]
         if self.small_classes == "drop":
             if not large:
-                raise UsageError(f"No class of {self.label!r} has the {need} people that {self.inner.name} needs: {listed}.")
+                raise UsageError(
+                    f"No class of {self.label!r} has the {need} people that {self.inner.name} needs: {listed}."
+                )
             reason = f"its class of {self.label!r} has fewer than {need} people"
             return [rows[v] for v in large], {int(i): reason for v in small for i in rows[v]}, ()
         pool = small

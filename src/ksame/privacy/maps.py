@@ -6,9 +6,10 @@ They speak of nearest-neighbour matching in one coding, against one gallery, and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray
 from ksame.privacy.models import FACE_ONLY, Bound, Evidence, PrivacyModel, Violation
@@ -19,7 +20,7 @@ _OWN_DISTANCE = (
 )
 
 
-def margins(codes: FloatArray, gallery: FaceModels, own: FloatArray, subjects: np.ndarray) -> FloatArray:  # type: ignore[type-arg]
+def margins(codes: FloatArray, gallery: FaceModels, own: FloatArray, subjects: NDArray[Any]) -> FloatArray:
     """Return how much nearer somebody else is than the true person, (n,); positive means misled.
 
     Parameters
@@ -61,7 +62,9 @@ class ZeroRecognition(PrivacyModel):
 
     def statement(self) -> str:
         """Return the theorem in plain words."""
-        return "In the method's own distance every released face is nearer to somebody else than to the person it shows."
+        return (
+            "In the method's own distance every released face is nearer to somebody else than to the person it shows."
+        )
 
     def not_promised(self) -> tuple[str, ...]:
         """Return what is known to break it."""
@@ -86,13 +89,16 @@ class ZeroRecognition(PrivacyModel):
     def check(self, evidence: Evidence) -> list[Violation]:
         """Compare each face with its own original and with everybody else's."""
         return [
-            Violation(int(i), "is nearest to the person it shows")
-            for i in np.flatnonzero(self.margins(evidence) <= 0)
+            Violation(int(i), "is nearest to the person it shows") for i in np.flatnonzero(self.margins(evidence) <= 0)
         ]
 
     def measure(self, evidence: Evidence) -> dict[str, float]:
         """Return the smallest margin, rounded down."""
         return {"smallest_margin": _round_down(float(self.margins(evidence).min()))}
+
+    def measure_faces(self, evidence: Evidence) -> dict[str, list[float]]:
+        """Return every margin."""
+        return {"margin": self.margins(evidence).tolist()}
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,9 @@ class WrongMap(PrivacyModel):
 
     def statement(self) -> str:
         """Return the definition in plain words."""
-        return "In the method's own distance every released face is more like somebody else than like the person it shows."
+        return (
+            "In the method's own distance every released face is more like somebody else than like the person it shows."
+        )
 
     def not_promised(self) -> tuple[str, ...]:
         """Return what is known to break it."""
@@ -131,8 +139,7 @@ class WrongMap(PrivacyModel):
     def check(self, evidence: Evidence) -> list[Violation]:
         """Compare each face with the model of its own subject and with the others'."""
         return [
-            Violation(int(i), "is nearest to the person it shows")
-            for i in np.flatnonzero(self._margins(evidence) <= 0)
+            Violation(int(i), "is nearest to the person it shows") for i in np.flatnonzero(self._margins(evidence) <= 0)
         ]
 
     def measure(self, evidence: Evidence) -> dict[str, float]:
@@ -170,7 +177,8 @@ class EpsilonMap(PrivacyModel):
         """Return the definition in plain words."""
         but = f", but for {self.exceptions} that stayed above it at the strongest level" if self.exceptions else ""
         return (
-            f"Every released face has a likelihood exp(-d²/2σ²) below {self.epsilon:g} under every reference model, with "
+            f"Every released face has a likelihood exp(-d²/2σ²) below {self.epsilon:g} under every reference model, "
+            f"with "
             f"σ = {self.sigma:.4g}{but}: it looks like no one."
         )
 
@@ -232,19 +240,24 @@ class EpsilonKMap(PrivacyModel):
         """No proven bound; about 1/k for one kind of attacker."""
         return Bound(
             None,
-            f"about 1/{self.k} is expected of nearest-neighbour matching in the method's own coding against the reference "
+            f"about 1/{self.k} is expected of nearest-neighbour matching in the method's own coding against the "
+            f"reference "
             "models themselves; nothing is proven, and other attacks are not covered",
         )
 
     def statement(self) -> str:
         """Return the definition in plain words."""
         limit = "" if self.epsilon is None else f" (squared posterior difference at most {self.epsilon:g})"
-        return f"Every released face is about equally like {self.k} people of the reference{limit}: it looks like everyone."
+        return (
+            f"Every released face is about equally like {self.k} people of the reference{limit}: "
+            "it looks like everyone."
+        )
 
     def not_promised(self) -> tuple[str, ...]:
         """Return what is known to break it."""
         return (
-            "Reverse matching, parrot matching and galleries other than the reference: parrot matching can reach 100 %.",
+            "Reverse matching, parrot matching and galleries other than the reference: parrot matching can reach "
+            "100 %.",
             _OWN_DISTANCE,
             "Rounding to 8 bits leaves small differences between the k distances; the largest is given.",
             FACE_ONLY,

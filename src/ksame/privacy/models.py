@@ -81,7 +81,7 @@ class PrivacyModel(ABC):
 
     def params(self) -> dict[str, Any]:
         """Return the public parameters, ready for JSON."""
-        return asdict(self)  # type: ignore[call-overload,no-any-return]  # every model is a dataclass
+        return asdict(self)  # type: ignore[call-overload]  # every model is a dataclass
 
     @abstractmethod
     def risk_bound(self) -> Bound:
@@ -105,6 +105,10 @@ class PrivacyModel(ABC):
 
     def measure(self, evidence: Evidence) -> dict[str, float]:
         """Return aggregate figures for the certificate; never a number that belongs to one face."""
+        return {}
+
+    def measure_faces(self, evidence: Evidence) -> dict[str, list[float]]:
+        """Return numbers of single faces, in released order, for the linkage only."""
         return {}
 
     def render(self) -> str:
@@ -191,9 +195,7 @@ class KAnonymity(PrivacyModel):
             copies = np.flatnonzero(pattern == p)
             _, counts = np.unique(evidence.subjects[copies], return_counts=True)
             if len(counts) < self.real:
-                found.append(
-                    Violation(int(copies[0]), f"stands for {len(counts)} people, fewer than k = {self.real}")
-                )
+                found.append(Violation(int(copies[0]), f"stands for {len(counts)} people, fewer than k = {self.real}"))
             elif counts.max() * self.real > counts.sum():
                 found.append(
                     Violation(

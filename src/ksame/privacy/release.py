@@ -61,7 +61,8 @@ def face_name(index: int) -> str:
 def release_order(faces: ByteArray) -> list[int]:
     """Return the order in which faces are released: by the hash of their bytes.
 
-    It depends on what is published anyway, so it tells nothing about the order of the originals, with or without a seed.
+    It depends on what is published anyway, so it tells nothing about the order of the originals, with or without a
+    seed.
     """
     keys = [sha256(face.tobytes()).digest() for face in faces]
     return sorted(range(len(faces)), key=lambda i: keys[i])
@@ -79,9 +80,7 @@ def hashes_of(encoded: Mapping[str, bytes]) -> dict[str, str]:
     return {name: sha256(data).hexdigest() for name, data in encoded.items()}
 
 
-def write_release(
-    release: Release, folder: Path, *, force: bool = False, key: Ed25519PrivateKey | None = None
-) -> None:
+def write_release(release: Release, folder: Path, *, force: bool = False, key: Ed25519PrivateKey | None = None) -> None:
     """Write a release folder.
 
     Everything goes to a temporary folder beside it first, is read back and compared, and is renamed in one step.
@@ -136,7 +135,9 @@ def _appearing(folder: Path, *, force: bool) -> Iterator[Path]:
         else:
             building.rename(folder)
     except OSError as error:
-        raise OutputError(f"{folder}: cannot be written ({error.strerror or error}). Nothing was left there.") from error
+        raise OutputError(
+            f"{folder}: cannot be written ({error.strerror or error}). Nothing was left there."
+        ) from error
     finally:
         if building is not None and building.exists():
             shutil.rmtree(building, ignore_errors=True)

@@ -1,0 +1,246 @@
+"""``ksame``: the commands and their options."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from ksame import __version__
+from ksame.app import talk
+from ksame.app.demo import run_demo
+from ksame.app.release import Options, run_release
+from ksame.errors import ExitCode, UsageError
+from ksame.faces import Template, load_folder
+from ksame.privacy.linkage import Linkage
+from ksame.privacy.signing import load_public_key
+from ksame.recipes import REGISTRY
+from ksame.verification import passed, verify
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    help="Publish pictures of people without publishing who they are, and prove it.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ksame {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Hold the options of ``ksame`` itself."""
+
+
+def parse_size(size: str | None) -> Template | None:
+    """Return the template for a size such as ``99x134``."""
+    if size is None:
+        return None
+    width, _, height = size.lower().partition("x")
+    if not (width.isdigit() and height.isdigit()):
+        raise UsageError(f"--size must be WIDTHxHEIGHT, such as 99x134. Got {size!r}.")
+    return Template.eyes_and_nose(int(width), int(height))
+
+
+@app.command()
+@talk.guarded
+def release(
+    faces: Annotated[
+        str,
+        typer.Argument(
+            metavar="FACES",
+            help="Folder of registered faces (sub-folders or labels.csv say who is who), or drawn:N for N people.",
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")],
+    method: Annotated[str, typer.Option("--method", "-m", help="Recipe; see: ksame methods.")] = "k-same-pixel",
+    k: Annotated[int | None, typer.Option("--k", "-k", help="How many people share a face.")] = None,
+    select: Annotated[
+        str | None, typer.Option(help="Label to keep, such as gender or expression (k-Same-Select).")
+    ] = None,
+    small_classes: Annotated[
+        str, typer.Option(help="Classes with fewer than k people: error, merge or drop.")
+    ] = "error",
+    grouping: Annotated[
+        str | None,
+        typer.Option(help="greedy (the papers'), mdav, greedy+refine or mdav+refine (least loss)."),
+    ] = None,
+    coding: Annotated[str | None, typer.Option(help="pixel or eigen.")] = None,
+    components: Annotated[
+        float | None, typer.Option(help="Eigenfaces to keep: a number, or a share of variance below 1.")
+    ] = None,
+    distance: Annotated[str | None, typer.Option(help="eigen: seek neighbours among eigenface coefficients.")] = None,
+    condition: Annotated[str | None, typer.Option(help="Furthest methods: paper, tight or exact.")] = None,
+    repair: Annotated[
+        bool | None, typer.Option("--repair/--no-repair", help="Furthest methods: place leftovers.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="epsilon of the maps.")] = None,
+    sigma: Annotated[float | None, typer.Option(help="Width of a blur, or scale of the maps' likelihood.")] = None,
+    lam: Annotated[float | None, typer.Option("--lambda", help="(epsilon,k)-map: weight of the change.")] = None,
+    models: Annotated[
+        str | None, typer.Option(help="(epsilon,k)-map: a person is the mean of its images, or images.")
+    ] = None,
+    over: Annotated[str | None, typer.Option(help="epsilon-map: pixelate, blur or noise.")] = None,
+    margin: Annotated[float | None, typer.Option(help="wrong-map: how far beyond the border.")] = None,
+    level: Annotated[
+        float | None, typer.Option(help="Strength of an ad-hoc mask: p, sigma, t, m, e or grey value.")
+    ] = None,
+    labels: Annotated[Path | None, typer.Option(help="labels.csv elsewhere.")] = None,
+    size: Annotated[str | None, typer.Option(help="Register to this size, such as 99x134; needs landmarks.")] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="Folder of other people, for the maps (street corner).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeat a run exactly. A secret: it belongs to the linkage.")] = None,
+    reuse: Annotated[Path | None, typer.Option(help="Link table of an earlier release of these people.")] = None,
+    link_table: Annotated[Path | None, typer.Option(help="Also write who became whom. Secret!")] = None,
+    sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the certificate.")] = None,
+    skip_unreadable: Annotated[
+        bool, typer.Option("--skip-unreadable", help="Leave out files that cannot be read.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """De-identify a set of registered faces and certify the result.
+
+    The release folder holds faces/000001.png and so on, certificate.json and contact-sheet.png, and nothing that tells
+    who became whom.
+    """
+    params = {
+        "k": k,
+        "grouping": grouping,
+        "condition": condition,
+        "repair": repair,
+        "epsilon": epsilon,
+        "sigma": sigma,
+        "lam": lam,
+        "models": models,
+        "over": over,
+        "margin": margin,
+    }
+    options = Options(
+        faces=faces,
+        output=output,
+        method=method,
+        params={name: value for name, value in params.items() if value is not None},
+        level=level,
+        coding=coding,
+        components=int(components)
+        if components is not None and components >= 1 and components % 1 == 0
+        else components,
+        distance=distance,
+        select=select,
+        small_classes=small_classes,
+        labels=labels,
+        template=parse_size(size),
+        reference=reference,
+        seed=seed,
+        reuse=reuse,
+        link_table=link_table,
+        sign=sign,
+        skip_unreadable=skip_unreadable,
+        force=force,
+    )
+    result = run_release(options)
+    if as_json:
+        talk.emit(result.as_dict())
+    else:
+        talk.say(result.render())
+    if result.incomplete:
+        raise typer.Exit(ExitCode.WITHHELD)
+
+
+@app.command("verify")
+@talk.guarded
+def verify_command(
+    folder: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of the release.")],
+    linkage: Annotated[Path | None, typer.Option("--linkage", help="Its link table.")] = None,
+    originals: Annotated[Path | None, typer.Option(help="The faces it was made from; needs the link table.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="labels.csv of the originals, when elsewhere.")] = None,
+    size: Annotated[str | None, typer.Option(help="Size to which the originals were registered.")] = None,
+    reference: Annotated[Path | None, typer.Option(help="The reference it was made with.")] = None,
+    key: Annotated[Path | None, typer.Option(help="The publisher's Ed25519 public key (PEM).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Check a release against its certificate.
+
+    Without a key this finds inconsistency, not forgery. With link table and originals the whole run is repeated.
+    """
+    if originals is not None and linkage is None:
+        raise UsageError("Originals can only be compared with the help of the link table; add --linkage.")
+    template = parse_size(size)
+    with talk.working("verifying"):
+        findings = verify(
+            folder,
+            linkage=None if linkage is None else Linkage.read(linkage),
+            originals=(
+                None
+                if originals is None
+                else load_folder(originals, labels=labels, template=template, skip_unreadable=True).faces
+            ),
+            reference=None if reference is None else load_folder(reference, template=template).faces,
+            key=None if key is None else load_public_key(key),
+        )
+    good = passed(findings)
+    if as_json:
+        talk.emit(
+            {
+                "schema": "ksame/verification",
+                "version": 1,
+                "passed": good,
+                "findings": [asdict(f) for f in findings],
+            }
+        )
+    else:
+        table = Table("check", "result", "detail", title=escape(str(folder)))
+        words = {True: "[green]passed[/]", False: "[bold red]FAILED[/]", None: "[yellow]not judged[/]"}
+        for finding in findings:
+            table.add_row(finding.name, words[finding.passed], escape(finding.detail))
+        talk.show(table)
+    if not good:
+        raise typer.Exit(ExitCode.NOT_MET)
+
+
+@app.command()
+@talk.guarded
+def methods(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
+    """List every recipe: what it does, what it promises, what it needs, which paper it comes from."""
+    if as_json:
+        fields = ("name", "summary", "promise", "bound", "needs", "paper", "accepts", "codings")
+        talk.emit([{field: getattr(entry, field) for field in fields} for entry in REGISTRY.values()])
+        return
+    table = Table(Column("name", no_wrap=True), "what it does", "promise", "bound on recognition", "needs", "paper")
+    for entry in REGISTRY.values():
+        table.add_row(entry.name, entry.summary, entry.promise, entry.bound, entry.needs, entry.paper)
+    talk.show(table)
+    talk.say(
+        "Every recipe whose people share faces also takes --select LABEL. All promises are about the face region only."
+    )
+
+
+@app.command()
+@talk.guarded
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("ksame-demo"),
+    people: Annotated[int, typer.Option(help="How many people to draw.")] = 60,
+    k: Annotated[int, typer.Option("--k", "-k", help="How many people share a face.")] = 5,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier demo.")] = False,
+) -> None:
+    """Draw people who do not exist, release them under k-anonymity, and attack the result."""
+    run_demo(output, people=people, k=k, force=force)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,193 @@
+"""The ``release`` command behind its options."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from ksame.app import talk
+from ksame.deidentify import deidentify
+from ksame.errors import KsameWarning, PrivacyWarning, UsageError
+from ksame.faces import FaceSet, Loaded, Template, drawn_faces, load_folder
+from ksame.privacy.ledger import Ledger
+from ksame.privacy.linkage import Linkage
+from ksame.privacy.models import KAnonymity
+from ksame.privacy.release import Release, require_free, write_release
+from ksame.privacy.signing import load_private_key
+from ksame.recipes import REGISTRY, Recipe, recipe
+
+_LEVEL_NAMES = ("p", "t", "m", "e", "value")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for."""
+
+    faces: str
+    output: Path
+    method: str
+    params: Mapping[str, Any]
+    level: float | None = None
+    coding: str | None = None
+    components: int | float | None = None
+    distance: str | None = None
+    select: str | None = None
+    small_classes: str = "error"
+    labels: Path | None = None
+    template: Template | None = None
+    reference: Path | None = None
+    seed: int | None = None
+    reuse: Path | None = None
+    link_table: Path | None = None
+    sign: Path | None = None
+    skip_unreadable: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What came of it."""
+
+    output: Path
+    release: Release
+    linkage: Linkage
+    unreadable: tuple[str, ...]
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether some input was withheld, left out, or is protected less than asked for."""
+        weak = self.release.certificate.figures.get("weak_faces", 0)
+        return bool(self.unreadable or self.linkage.withheld or weak)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result for machines. It names withheld files, so it is for the publisher's eyes."""
+        return {
+            "schema": "ksame/release",
+            "version": 1,
+            "output": str(self.output),
+            "certificate": self.release.certificate.model_dump(mode="json", by_alias=True, exclude={"files"}),
+            "withheld": [face.model_dump() for face in self.linkage.withheld],
+            "unreadable": list(self.unreadable),
+        }
+
+    def render(self) -> str:
+        """Return the result for people."""
+        certificate = self.release.certificate
+        counts = certificate.counts
+        lines = [
+            f"[bold]{counts.released} faces[/] of {counts.subjects_released} people written to "
+            f"[bold]{escape(str(self.output))}[/]",
+            escape(certificate.promise.rebuild().render()),
+        ]
+        if counts.merged:
+            lines.append(f"{counts.merged} further images of the same people went into these faces.")
+        lines += [f"[yellow]withheld[/] {escape(w.source)}: {escape(w.reason)}" for w in self.linkage.withheld]
+        lines += [f"[yellow]unreadable[/] {escape(text)}" for text in self.unreadable]
+        return "\n".join(lines)
+
+
+def run_release(options: Options) -> Result:
+    """Load, de-identify, check, write."""
+    require_free(options.output, force=options.force)
+    if options.link_table is not None and options.link_table.exists():
+        raise UsageError(f"{options.link_table} exists; a link table is never overwritten. Choose another name.")
+    if options.link_table is not None and options.link_table.resolve().is_relative_to(options.output.resolve()):
+        raise UsageError("The link table undoes the release; it must not lie inside the release folder.")
+    chosen = build_recipe(options)
+    key = None if options.sign is None else load_private_key(options.sign)
+    reuse = None if options.reuse is None else Linkage.read(options.reuse)
+    loaded = load_faces(options)
+    reference = None
+    if options.reference is not None:
+        reference = load_folder(options.reference, template=options.template, track=talk.track).faces
+    ledger = Ledger()
+    arguments: dict[str, Any] = {
+        "seed": options.seed,
+        "reference": reference,
+        "reuse": reuse,
+        "unreadable": len(loaded.unreadable),
+        "track": talk.track,
+    }
+    with talk.working(f"de-identifying {len(loaded.faces)} faces"):
+        release, linkage = deidentify(loaded.faces, chosen, **arguments)
+    note = _released_before(ledger, loaded.faces, release, reuse)
+    if note is not None:
+        release, linkage = deidentify(loaded.faces, chosen, **{**arguments, "seed": linkage.seed, "notes": (note,)})
+    with talk.working("writing"):
+        write_release(release, options.output, force=options.force, key=key)
+    _remember(ledger, loaded.faces, release)
+    if options.link_table is not None:
+        linkage.write(options.link_table)
+        warnings.warn(
+            f"{options.link_table} tells who became whom. Keep it apart from the release, or delete it.",
+            PrivacyWarning,
+            stacklevel=2,
+        )
+    return Result(options.output, release, linkage, loaded.unreadable)
+
+
+def build_recipe(options: Options) -> Recipe:
+    """Return the recipe the options describe; ``--level`` means whatever parameter the mask has."""
+    params = dict(options.params)
+    if options.level is not None:
+        entry = REGISTRY.get(options.method)
+        accepted = [n for n in (*_LEVEL_NAMES, "sigma") if entry is not None and n in entry.accepts]
+        if not accepted or (entry is not None and entry.name == "epsilon-map"):
+            raise UsageError(f"{options.method} has no --level.")
+        name = accepted[0]
+        params[name] = int(options.level) if name in ("p", "m", "e") else options.level
+    return recipe(
+        options.method,
+        coding=options.coding,
+        components=options.components,
+        distance=options.distance,
+        select=options.select,
+        small_classes=options.small_classes,
+        **params,
+    )
+
+
+def load_faces(options: Options) -> Loaded:
+    """Load the folder, or draw ``drawn:N`` people."""
+    kind, _, number = options.faces.partition(":")
+    if kind == "drawn":
+        if not number.isdigit() or int(number) < 1:
+            raise UsageError(f"Expected drawn:N with a number of people. Got {options.faces!r}.")
+        return Loaded(drawn_faces(int(number)), ())
+    return load_folder(
+        Path(options.faces),
+        labels=options.labels,
+        template=options.template,
+        skip_unreadable=options.skip_unreadable,
+        track=talk.track,
+    )
+
+
+def _released_before(ledger: Ledger, faces: FaceSet, release: Release, reuse: Linkage | None) -> str | None:
+    """Return a warning when some of these pictures are in another release with other groups."""
+    if reuse is not None or release.certificate.promise.model != KAnonymity.name:
+        return None
+    try:
+        seen = ledger.earlier(faces, release.certificate.digest)
+    except (OSError, ValueError) as error:
+        warnings.warn(f"The memory of earlier releases cannot be read ({error}).", KsameWarning, stacklevel=2)
+        return None
+    if not seen:
+        return None
+    return (
+        f"{seen} of {len(faces)} pictures are part of an earlier release made on this machine. If both are "
+        f"published, their "
+        "groups can be intersected; reuse the earlier groups with --reuse LINKAGE."
+    )
+
+
+def _remember(ledger: Ledger, faces: FaceSet, release: Release) -> None:
+    try:
+        ledger.record(faces, release.certificate.digest)
+    except OSError as error:
+        warnings.warn(f"This release could not be remembered ({error}).", KsameWarning, stacklevel=2)

@@ -1,0 +1,104 @@
+"""How commands talk: words and bars on stderr, data on stdout, one exit code for each kind of trouble."""
+
+from __future__ import annotations
+
+import functools
+import json
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ParamSpec, TypeVar
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+
+from ksame.errors import ExitCode, KsameError, KsameWarning, PrivacyWarning
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+console = Console(stderr=True, soft_wrap=True)
+"""For talk: messages, warnings, bars."""
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn errors into a message and an exit code, and warnings into lines on stderr."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", KsameWarning)
+            warnings.showwarning = _show_warning
+            try:
+                command(*args, **kwargs)
+            except KsameError as error:
+                console.print(f"[bold red]error:[/] {escape(str(error))}")
+                raise typer.Exit(error.exit_code) from error
+            except KeyboardInterrupt as error:
+                console.print("[bold red]interrupted[/]; nothing was written.")
+                raise typer.Exit(ExitCode.INTERRUPTED) from error
+
+    return run
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: Any = None,
+    line: str | None = None,
+) -> None:
+    heading = "privacy warning" if issubclass(category, PrivacyWarning) else "warning"
+    console.print(f"[bold yellow]{heading}:[/] {escape(str(message))}")
+
+
+def track(items: Sequence[T], what: str) -> Iterable[T]:
+    """Yield the items under a progress bar."""
+    with _progress() as progress:
+        yield from progress.track(items, description=what)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that something is going on, and for how long."""
+    with _progress() as progress:
+        progress.add_task(what, total=None)
+        yield
+
+
+def _progress() -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    )
+
+
+def say(text: str) -> None:
+    """Print a line for people."""
+    console.print(text)
+
+
+def show(table: Table) -> None:
+    """Print a table that was asked for."""
+    Console().print(table)
+
+
+def emit(data: Any) -> None:
+    """Print JSON for machines."""
+    typer.echo(json.dumps(data, indent=1))
