@@ -9,6 +9,8 @@ import numpy as np
 from ksame.errors import parameter_error
 from ksame.faces.faceset import FloatArray, IntArray
 
+_BLOCK = 4096
+
 STRATEGIES = ("greedy", "mdav", "greedy+refine", "mdav+refine")
 
 
@@ -18,8 +20,11 @@ def squared_distances(codes: FloatArray) -> FloatArray:
     Computed from one Gram matrix and rounded to ten digits below the largest, so that faces that are equally far away
     stay equally far on every machine and with any number of threads.
     """
-    centred = codes - codes.mean(axis=0)
-    gram = centred @ centred.T
+    gram = np.zeros((len(codes), len(codes)))
+    for start in range(0, codes.shape[1], _BLOCK):  # a block at a time stays in the cache and needs no second copy
+        block = codes[:, start : start + _BLOCK]
+        block = block - block.mean(axis=0)
+        gram += block @ block.T
     squares = np.diag(gram)
     distances = squares[:, None] + squares[None, :] - 2.0 * gram
     distances = np.maximum((distances + distances.T) / 2.0, 0.0)
@@ -116,7 +121,8 @@ def refine(distances: FloatArray, labels: IntArray, k: int, *, sweeps: int = 100
     """
     search = _Search(distances, labels, k)
     for _ in range(sweeps):
-        if not any(search.improve(face) for face in range(len(labels))):
+        exchanges = sum(search.improve(face) for face in range(len(labels)))
+        if not exchanges:
             break
     return search.labels
 
@@ -180,8 +186,25 @@ class _Search:
         self.labels[face] = target
 
 
+def members(labels: IntArray) -> list[IntArray]:
+    """Return the faces of every group, in the order of the groups' numbers; faces labelled -1 are in none."""
+    order = np.argsort(labels, kind="stable")
+    order = order[labels[order] >= 0]
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+
+
+def group_means(codes: FloatArray, labels: IntArray) -> FloatArray:
+    """Return the mean row of every group, (n_groups, n_features)."""
+    groups = members(labels)
+    means = np.empty((len(groups), codes.shape[1]))
+    for mean, group in zip(means, groups, strict=True):
+        mean[:] = codes[group[0]]
+        for face in group[1:]:
+            mean += codes[face]
+        mean /= len(group)
+    return means
+
+
 def sse(distances: FloatArray, labels: IntArray) -> float:
     """Return the sum of squared distances of every face to the mean of its group."""
-    same = labels[:, None] == labels[None, :]
-    sizes = np.bincount(labels)[labels]
-    return float((distances * same / sizes[:, None]).sum() / 2.0)
+    return float(sum(distances[np.ix_(group, group)].sum() / (2.0 * len(group)) for group in members(labels)))

@@ -11,7 +11,7 @@ import numpy as np
 from ksame.errors import InputError, parameter_error
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
-from ksame.methods.grouping import STRATEGIES, partition
+from ksame.methods.grouping import STRATEGIES, group_means, partition, sse
 from ksame.privacy.models import KAnonymity
 from ksame.progress import Track, silent
 
@@ -93,15 +93,12 @@ class KSame:
 def _collapsed(problem: Problem, people: Problem, labels: IntArray, lost: Mapping[str, str]) -> Outcome:
     """Release one copy for each person: the mean of the subject means of its group."""
     kept = np.flatnonzero(labels >= 0)
-    groups, rows = np.unique(labels[kept], return_inverse=True)
-    surrogates = np.stack([people.codes[labels == g].mean(axis=0) for g in groups])
+    rows = np.unique(labels[kept], return_inverse=True)[1]
+    surrogates = group_means(people.codes, labels)
     images = _images_of(problem)
     withheld = {i: reason for subject, reason in lost.items() for i in images[subject]}
     sizes = np.bincount(rows)
-    figures = {
-        "loss_sse": float(((people.codes[kept] - surrogates[rows]) ** 2).sum()),
-        "mean_group": float(sizes.mean()),
-    }
+    figures = {"loss_sse": sse(people.squared_distances, labels), "mean_group": float(sizes.mean())}
     return Outcome(
         surrogates,
         rows,

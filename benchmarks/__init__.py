@@ -1,0 +1,1 @@
+"""Measurements of speed and loss, each a module that can be run by itself."""
