@@ -53,8 +53,8 @@ class Landmarker:
     mesh, blendshapes : bytes
         The two TensorFlow Lite networks.
     head : ndarray of shape (468, 3)
-        A head without expression that looks at the viewer, in centimetres: x to the right of the picture, y up,
-        z towards the viewer.
+        A head without expression that looks at the viewer, in centimetres: x to the right of the picture,
+        y up, z towards the viewer.
     triangles : ndarray of shape (898, 3)
         Points of the mesh that span its surface.
     weights : ndarray of shape (468,)

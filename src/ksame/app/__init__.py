@@ -1,0 +1,1 @@
+"""The command line and the studio: they parse, call and print."""
