@@ -145,12 +145,11 @@ class DlibResNet:
     threshold = 0.917
 
     def __init__(self, store: Store | None = None) -> None:
-        file = (store or Store()).path("dlib-resnet")
         try:
             import dlib
         except ImportError as error:
             raise ModelError("DlibResNet needs dlib. Install it with `pip install 'ksame[dlib]'`.") from error
-        self._network = dlib.face_recognition_model_v1(str(file))
+        self._network = dlib.face_recognition_model_v1(str((store or Store()).path("dlib-resnet")))
         self._lock = threading.Lock()  # the network keeps its layers' outputs inside
 
     def embed(self, image: NDArray[Any], points: ArrayLike) -> FloatArray:
