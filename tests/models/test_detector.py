@@ -93,6 +93,35 @@ def test_one_face_across_the_edge_of_two_tiles_is_one_face(side, detector, astro
     assert found[0].box[2] == pytest.approx(side, rel=0.25)
 
 
+def seen(box, score):
+    """A row as OpenCV gives it, with all five points in the middle of the box."""
+    x, y, width, height = box
+    return np.array([[*box, *[x + width / 2, y + height / 2] * 5, score]], dtype=np.float64)
+
+
+def test_a_box_cut_by_a_tile_gives_way_to_the_whole_face(detector, monkeypatch):
+    def network(tile, score):
+        if tile.shape[1] == 1564:  # either of the two tiles: surer of the part it sees than of the whole
+            return seen((1450, 100, 114, 240), 0.99)
+        return seen((360, 25, 60, 60), 0.7) if tile.shape[1] == 750 else np.empty((0, 15))
+
+    monkeypatch.setattr(detector, "_run", network)
+    found = detector.detect(np.zeros((300, 3000, 3), np.uint8))
+    lefts = [detection.box[0] for detection in found]
+    assert lefts == pytest.approx([1436 + 1450, 360 * 4 + 1.5]), "the right tile's own edge is the picture's"
+
+
+def test_a_face_too_large_for_the_network_is_taken_from_the_reduced_copy(detector, monkeypatch):
+    def network(tile, score):
+        if tile.shape[1] == 1000:
+            return seen((200, 300, 600, 330), 0.99)
+        return seen((50, 50, 150, 190), 0.7) if tile.shape[1] == 250 else np.empty((0, 15))
+
+    monkeypatch.setattr(detector, "_run", network)
+    found = detector.detect(np.zeros((1000, 1000, 3), np.uint8))
+    assert [detection.box[2:] for detection in found] == [(600, 760)]
+
+
 def test_min_face_leaves_small_faces_out(detector, astronaut, face):
     assert len(detector.detect(astronaut, min_face=40)) == 1
     assert detector.detect(astronaut, min_face=400) == []
