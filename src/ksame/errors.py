@@ -50,6 +50,12 @@ class OutputError(KsameError):
     exit_code = ExitCode.FAILED
 
 
+class ModelError(KsameError):
+    """A pretrained network is missing, damaged or cannot be run on this machine."""
+
+    exit_code = ExitCode.MODEL_MISSING
+
+
 class KsameWarning(UserWarning):
     """Something the user should know, with no bearing on privacy."""
 

@@ -1,0 +1,109 @@
+"""``ksame models``: what pretrained networks there are, getting them, checking them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from ksame.errors import ExitCode
+from ksame.models.catalogue import Model
+from ksame.models.store import State, Store
+
+T = TypeVar("T")
+
+app = typer.Typer(help="List, pull and verify the pretrained networks.", no_args_is_help=True)
+
+Names = Annotated[list[str] | None, typer.Argument(help="Models, as `ksame models list` names them.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
+
+
+@app.command("list")
+def list_models(as_json: AsJson = False) -> None:
+    """Show every model: size, licence, whether it is in the cache, and where."""
+    store = Store()
+    _answer(store, list(store.catalogue), as_json)
+
+
+@app.command()
+def pull(
+    names: Names = None,
+    every: Annotated[bool, typer.Option("--all", help="Take the optional models too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Download models into the cache and check them; damaged files are replaced.
+
+    Without names, takes all that ksame needs and leaves the optional ones out.
+    """
+    store = Store()
+    if every:
+        chosen = list(store.catalogue)
+    else:
+        chosen = names or [model.name for model in store.catalogue.values() if not model.optional]
+    store.pull(chosen, track=_bar)
+    _answer(store, chosen, as_json)
+
+
+@app.command()
+def verify(names: Names = None, as_json: AsJson = False) -> None:
+    """Hash the files in the cache. Exit code 6 when one is damaged, or missing and not optional.
+
+    With names, a missing optional model counts as well.
+    """
+    store = Store()
+    chosen = names or list(store.catalogue)
+    states = _answer(store, chosen, as_json)
+    bad = [
+        name
+        for name, state in states.items()
+        if state is State.DAMAGED or (state is State.MISSING and (names or not store.model(name).optional))
+    ]
+    if bad:
+        typer.echo(f"Not ready: {', '.join(bad)}. Run `ksame models pull {' '.join(bad)}`.", err=True)
+        raise typer.Exit(ExitCode.MODEL_MISSING)
+
+
+def _answer(store: Store, names: Sequence[str], as_json: bool) -> dict[str, State]:
+    states = {name: store.state(name) for name in names}
+    if as_json:
+        rows = [_row(store, store.model(name), state) for name, state in states.items()]
+        typer.echo(json.dumps({"folder": str(store.folder), "models": rows}, indent=2))
+        return states
+    table = Table(caption=f"in {store.folder}", caption_justify="left")
+    for heading in ("name", "size", "licence", "cached"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("file and purpose", overflow="fold")
+    for name, state in states.items():
+        model = store.model(name)
+        note = f"{model.filename}\n{'optional: ' if model.optional else ''}{model.purpose}"
+        table.add_row(name, _megabytes(model.size), model.licence, state.value, note)
+    Console().print(table)
+    return states
+
+
+def _row(store: Store, model: Model, state: State) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "size": model.size,
+        "sha256": model.sha256,
+        "licence": model.licence,
+        "purpose": model.purpose,
+        "optional": model.optional,
+        "state": state.value,
+        "path": str(store.location(model.name)),
+        "source": {"requirement": model.source.requirement, "member": model.source.member},
+    }
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def _bar(items: Sequence[T], what: str) -> Iterable[T]:
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        yield from progress.track(items, description=what)

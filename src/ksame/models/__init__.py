@@ -1,0 +1,28 @@
+"""Pretrained networks: where they are kept, and finding, meshing and recognising faces with them."""
+
+from ksame.models.catalogue import CATALOGUE, Model, Wheel
+from ksame.models.detector import Detection, Detector, detect
+from ksame.models.mesh import BLENDSHAPES, FaceMesh, Mesh, Pose, five_points
+from ksame.models.recogniser import DlibResNet, OnnxRecogniser, Recogniser, SFace
+from ksame.models.store import State, Store, path
+
+__all__ = [
+    "BLENDSHAPES",
+    "CATALOGUE",
+    "Detection",
+    "Detector",
+    "DlibResNet",
+    "FaceMesh",
+    "Mesh",
+    "Model",
+    "OnnxRecogniser",
+    "Pose",
+    "Recogniser",
+    "SFace",
+    "State",
+    "Store",
+    "Wheel",
+    "detect",
+    "five_points",
+    "path",
+]

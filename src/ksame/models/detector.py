@@ -1,0 +1,281 @@
+"""Finding faces: YuNet (Wu et al. 2023) over several scales, in tiles, and on turned pictures where asked.
+
+The network sees faces of about 24 to 300 pixels. Smaller ones are enlarged first, larger ones are found in
+a reduced copy. Measured at 1920 x 1080 with the picture enlarged 1 / 2 / 3 times, the share of faces found is
+.12 / .91 / .99 for faces of 12 pixels, .53 / 1 / 1 for 16 and .98 / 1 / 1 for 24.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.errors import parameter_error
+from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.models.pictures import as_rgb8
+from ksame.models.store import Store
+
+SMALLEST = 24  # side in pixels of the smallest face that the network finds almost always
+TINY = 12  # what `tiny` looks for
+_TILE = 1920  # larger pictures are cut, so that memory stays bounded
+_LARGEST = (
+    320  # above, the network sees parts; the next reduced copy has such a face at a quarter of the size
+)
+_REDUCE = 4
+_OVERLAP = 128  # a face cut by a tile's edge is smaller than this or found in the reduced copy
+_NARROWEST = (
+    64  # OpenCV reads uninitialised memory when YuNet is given less than 33 pixels in either direction
+)
+_SAME = 0.3  # overlap (intersection over union) above which two boxes are one face
+_INSIDE = 0.7  # share of the smaller box inside the larger, likewise
+
+
+@dataclass(frozen=True, eq=False)
+class Detection:
+    """A face that was found.
+
+    Parameters
+    ----------
+    box : tuple of float
+        Left, top, width and height in pixels; may reach beyond the picture.
+    points : ndarray of shape (5, 2)
+        Eye, eye, tip of the nose, corner and corner of the mouth, x before y; of each pair, the one on the
+        left of an upright face in the picture first.
+    score : float
+        How sure the network is, in [0, 1].
+    """
+
+    box: tuple[float, float, float, float]
+    points: FloatArray
+    score: float
+
+    def __post_init__(self) -> None:
+        points = np.array(self.points, dtype=np.float64)
+        points.flags.writeable = False
+        object.__setattr__(self, "points", points)
+
+    @property
+    def side(self) -> float:
+        """Mean of the box's width and height."""
+        return (self.box[2] + self.box[3]) / 2
+
+
+class Detector:
+    """YuNet, run by OpenCV. One object may be used from several threads.
+
+    Parameters
+    ----------
+    store : Store, optional
+        Where the weights are; the default store by default.
+    """
+
+    def __init__(self, store: Store | None = None) -> None:
+        self._file = str((store or Store()).path("yunet"))
+        self._local = threading.local()
+
+    def detect(
+        self,
+        image: NDArray[Any],
+        *,
+        min_face: float = SMALLEST,
+        score: float = 0.6,
+        tiny: bool = False,
+        rotations: Sequence[int] = (),
+    ) -> list[Detection]:
+        """Find the faces of a picture.
+
+        Parameters
+        ----------
+        image : ndarray of shape (height, width), (height, width, 1) or (height, width, 3)
+            8-bit or floating point in [0, 1]; RGB where it has three channels.
+        min_face : float
+            Side in pixels of the smallest face to look for. Below 24 the picture is enlarged, at most three
+            times, which costs time by the square; above 24 it is reduced and the search is faster.
+        score : float
+            How sure the network must be, in (0, 1]. Low values find more, and more that is no face.
+        tiny : bool
+            Look for faces down to 12 pixels: ``min_face=12``.
+        rotations : sequence of int
+            Quarter turns in degrees (90, 180, 270) in which the picture is searched as well, for heads that
+            are not upright. Each costs as much as the upright search.
+
+        Returns
+        -------
+        detections : list of Detection
+            The surest first; empty when there is no face.
+        """
+        if not min_face >= 1:
+            raise parameter_error("min_face", "detect", "a number of at least 1", min_face)
+        if not 0 < score <= 1:
+            raise parameter_error("score", "detect", "a number in (0, 1]", score)
+        if any(turn not in (0, 90, 180, 270) for turn in rotations):
+            raise parameter_error(
+                "rotations", "detect", "quarter turns out of 90, 180 and 270", tuple(rotations)
+            )
+        rgb = as_rgb8(image)
+        scale = _enlargement(min(min_face, TINY) if tiny else min_face)
+        rows = [
+            _turn_back(
+                self._search(np.ascontiguousarray(np.rot90(rgb, turn // 90)), scale, score), turn, rgb.shape
+            )
+            for turn in sorted({0, *rotations})
+        ]
+        found = _suppress(np.concatenate(rows))
+        return [_detection(row) for row in found]
+
+    def _search(self, rgb: ByteArray, scale: float, score: float) -> FloatArray:
+        """Search at ``scale`` and in reduced copies; rows of shape (n_faces, 15) as OpenCV gives them."""
+        rows = [np.empty((0, 15))]
+        longest = max(rgb.shape[:2])
+        while True:
+            last = longest * scale <= SMALLEST * _REDUCE
+            for left, top, tile, inner in _tiles(rgb, scale):
+                seen = self._run(tile, score)
+                seen = seen[~_cut(seen, tile.shape, inner)]
+                if not last:
+                    seen = seen[seen[:, 2:4].max(axis=1) <= _LARGEST]
+                seen[:, :14:2] += left
+                seen[:, 1:14:2] += top
+                seen[:, 2:4] -= (left, top)  # width and height do not shift
+                rows.append(_rescale(seen, 1 / scale))
+            if last:
+                return np.concatenate(rows)
+            scale /= _REDUCE
+
+    def _run(self, tile: ByteArray, score: float) -> FloatArray:
+        missing = [max(0, _NARROWEST - side) for side in tile.shape[:2]]
+        if any(missing):
+            tile = np.pad(tile, ((0, missing[0]), (0, missing[1]), (0, 0)))
+        height, width = tile.shape[:2]
+        network = getattr(self._local, "network", None)
+        if network is None:
+            network = cv2.FaceDetectorYN.create(self._file, "", (width, height), score, _SAME, 5000)
+            self._local.network = network
+        network.setInputSize((width, height))
+        network.setScoreThreshold(score)
+        _, found = network.detect(cv2.cvtColor(tile, cv2.COLOR_RGB2BGR))
+        return np.empty((0, 15)) if found is None else np.asarray(found, dtype=np.float64)
+
+
+_shared = threading.local()
+
+
+def detect(
+    image: NDArray[Any],
+    *,
+    min_face: float = SMALLEST,
+    score: float = 0.6,
+    tiny: bool = False,
+    rotations: Sequence[int] = (),
+) -> list[Detection]:
+    """Find the faces of a picture with the default store's YuNet; see :meth:`Detector.detect`."""
+    if not hasattr(_shared, "detector"):
+        _shared.detector = Detector()
+    found: list[Detection] = _shared.detector.detect(
+        image, min_face=min_face, score=score, tiny=tiny, rotations=rotations
+    )
+    return found
+
+
+def _enlargement(min_face: float) -> float:
+    """Return the scale at which faces of ``min_face`` pixels are found almost always.
+
+    Examples
+    --------
+    >>> [_enlargement(side) for side in (8, 12, 16, 24, 48)]
+    [3.0, 3.0, 2.0, 1.0, 0.5]
+    """
+    if min_face >= SMALLEST:
+        return SMALLEST / min_face
+    return 2.0 if min_face >= 16 else 3.0
+
+
+def _tiles(
+    rgb: ByteArray, scale: float
+) -> Iterator[tuple[int, int, ByteArray, tuple[bool, bool, bool, bool]]]:
+    """Yield left, top and pixels of equal tiles, and which edges (l, t, r, b) lie inside the picture."""
+    if scale != 1:
+        size = tuple(max(1, round(side * scale)) for side in rgb.shape[1::-1])
+        rgb = np.asarray(
+            cv2.resize(rgb, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR),
+            dtype=np.uint8,
+        )
+    height, width = rgb.shape[:2]
+    for top, bottom in _spans(height):
+        for left, right in _spans(width):
+            yield left, top, rgb[top:bottom, left:right], (left > 0, top > 0, right < width, bottom < height)
+
+
+def _spans(length: int) -> list[tuple[int, int]]:
+    """Return begin and end of the fewest tiles, of equal size, that cover ``length`` and overlap.
+
+    Examples
+    --------
+    >>> _spans(800), _spans(3000)
+    ([(0, 800)], [(0, 1564), (1436, 3000)])
+    """
+    count = max(1, -(-(length - _OVERLAP) // (_TILE - _OVERLAP)))
+    side = -(-(length + _OVERLAP * (count - 1)) // count)
+    return [(start, start + side) for start in (round(s) for s in np.linspace(0, length - side, count))]
+
+
+def _cut(rows: FloatArray, shape: tuple[int, ...], inner: tuple[bool, bool, bool, bool]) -> NDArray[np.bool_]:
+    """Tell which boxes touch an edge where the picture goes on: another tile or scale has them whole."""
+    left, top = rows[:, 0], rows[:, 1]
+    right, bottom = left + rows[:, 2], top + rows[:, 3]
+    touches = [left < 2, top < 2, right > shape[1] - 2, bottom > shape[0] - 2]
+    return np.asarray(np.any([touch & at for touch, at in zip(touches, inner, strict=True)], axis=0))
+
+
+def _rescale(rows: FloatArray, factor: float) -> FloatArray:
+    """Scale positions about the outer corner of the first pixel, whose centre is at (0, 0)."""
+    rows = rows.copy()
+    shift = (factor - 1) / 2
+    rows[:, :14] *= factor
+    rows[:, :2] += shift
+    rows[:, 4:14] += shift
+    return rows
+
+
+def _turn_back(rows: FloatArray, turn: int, shape: tuple[int, ...]) -> FloatArray:
+    """Take rows found in a picture turned counter-clockwise back to the picture of ``shape``."""
+    if turn == 0:
+        return rows
+    height, width = shape[:2]
+    corner = rows[:, :2] + rows[:, 2:4]
+    points = np.concatenate([rows[:, :2], corner, rows[:, 4:14]], axis=1).reshape(len(rows), 7, 2)
+    x, y = points[..., 0], points[..., 1]
+    if turn == 90:
+        points = np.stack([width - 1 - y, x], axis=-1)
+    elif turn == 180:
+        points = np.stack([width - 1 - x, height - 1 - y], axis=-1)
+    else:
+        points = np.stack([y, height - 1 - x], axis=-1)
+    low, high = points[:, :2].min(axis=1), points[:, :2].max(axis=1)
+    return np.concatenate([low, high - low, points[:, 2:].reshape(len(rows), 10), rows[:, 14:]], axis=1)
+
+
+def _suppress(rows: FloatArray) -> FloatArray:
+    """Keep the surest of every set of boxes that overlap, surest first."""
+    rows = rows[np.argsort(-rows[:, 14], kind="stable")]
+    low, high = rows[:, :2], rows[:, :2] + rows[:, 2:4]
+    area = np.prod(rows[:, 2:4], axis=1)
+    kept: list[int] = []
+    for i in range(len(rows)):
+        span = np.minimum(high[i], high[kept]) - np.maximum(low[i], low[kept])
+        common = np.prod(span.clip(0, None), axis=1)
+        union, smaller = area[i] + area[kept] - common, np.minimum(area[i], area[kept])
+        if not np.any((common > _SAME * union) | (common > _INSIDE * smaller)):
+            kept.append(i)
+    return rows[kept]
+
+
+def _detection(row: FloatArray) -> Detection:
+    x, y, width, height = (float(value) for value in row[:4])
+    return Detection((x, y, width, height), row[4:14].reshape(5, 2), float(row[14]))

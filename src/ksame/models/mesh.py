@@ -1,0 +1,188 @@
+"""The mesh of a face: MediaPipe's 478 points and 52 expression weights, run by LiteRT.
+
+The face is cut out upright in a square, turned by the line between the eyes. The points found in that square
+give a better square, from which the mesh is taken once more.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+from numpy.typing import NDArray
+
+from ksame.errors import InputError
+from ksame.faces.faceset import ByteArray, FloatArray, IntArray
+from ksame.models.detector import Detection
+from ksame.models.landmarker import BLENDSHAPE_POINTS, BLENDSHAPES, N_POINTS, read_landmarker
+from ksame.models.pictures import as_rgb8, warp
+from ksame.models.pose import Pose, estimate_pose
+from ksame.models.store import Store
+
+__all__ = ["BLENDSHAPES", "FaceMesh", "Mesh", "Pose", "five_points"]
+
+_SIDE = 256  # of the picture the network takes
+_FROM_BOX = 1.4  # side of the first square, in mean sides of the detector's box
+_FROM_POINTS = 1.5  # side of the second, in longest sides of the box around the points
+_EYE_CORNERS = ((33, 133), (362, 263))  # left in the picture, right in the picture
+_NOSE, _MOUTH = 4, (61, 291)
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """A face as 478 points.
+
+    Parameters
+    ----------
+    points : ndarray of shape (478, 3)
+        x and y in pixels of the picture, z in pixels away from the viewer, about the centre of the head.
+    presence : float
+        Probability that there is a face at all.
+    blendshapes : ndarray of shape (52,)
+        Expression weights in [0, 1], in the order of ``BLENDSHAPES``.
+    pose : Pose
+        Which way the head is turned.
+    """
+
+    points: FloatArray
+    presence: float
+    blendshapes: FloatArray
+    pose: Pose
+
+    def __post_init__(self) -> None:
+        for name in ("points", "blendshapes"):
+            array = np.array(getattr(self, name), dtype=np.float64)
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def blendshape(self, name: str) -> float:
+        """Return one expression weight by its name."""
+        if name not in BLENDSHAPES:
+            raise InputError(f"There is no blendshape {name!r}. Known: {', '.join(BLENDSHAPES)}.")
+        return float(self.blendshapes[BLENDSHAPES.index(name)])
+
+
+class FaceMesh:
+    """MediaPipe's face mesh. One object may be used from several threads; each gets its own interpreters.
+
+    Parameters
+    ----------
+    store : Store, optional
+        Where the weights are; the default store by default.
+    """
+
+    def __init__(self, store: Store | None = None) -> None:
+        self._file = read_landmarker((store or Store()).path("face-landmarker"))
+        self._local = threading.local()
+
+    @property
+    def triangles(self) -> IntArray:
+        """Corners of the surface's triangles, shape (898, 3), among the first 468 points."""
+        return self._file.triangles
+
+    def fit(self, image: NDArray[Any], face: Detection) -> Mesh:
+        """Mesh a face that a detector found.
+
+        Parameters
+        ----------
+        image : ndarray of shape (height, width), (height, width, 1) or (height, width, 3)
+            8-bit or floating point in [0, 1]; RGB where it has three channels.
+        face : Detection
+            Where the face is, in the same picture.
+
+        Returns
+        -------
+        mesh : Mesh
+            Look at its ``presence``: a square without a face gives points too.
+        """
+        rgb = as_rgb8(image)
+        x, y, width, height = face.box
+        centre = np.array([x + width / 2, y + height / 2])
+        first, _ = self._points(rgb, _square(centre, _FROM_BOX * face.side, face.points[1] - face.points[0]))
+        return self._from_points(rgb, first)
+
+    def follow(self, image: NDArray[Any], mesh: Mesh) -> Mesh:
+        """Mesh a face where it was in the frame before.
+
+        Parameters
+        ----------
+        image : ndarray of shape (height, width), (height, width, 1) or (height, width, 3)
+        mesh : Mesh
+            The face in the frame before; it may have moved by about a quarter of its size.
+
+        Returns
+        -------
+        mesh : Mesh
+        """
+        return self._from_points(as_rgb8(image), mesh.points)
+
+    def _from_points(self, rgb: ByteArray, points: FloatArray) -> Mesh:
+        points, presence = self._points(rgb, _square_around(points))
+        blendshapes = self._run("blendshapes", points[list(BLENDSHAPE_POINTS), :2])[0]
+        pose = estimate_pose(points[: len(self._file.head)], self._file.head, self._file.weights)
+        return Mesh(points, presence, blendshapes.reshape(-1).astype(np.float64), pose)
+
+    def _points(self, rgb: ByteArray, to_crop: FloatArray) -> tuple[FloatArray, float]:
+        """Return the points, of shape (478, 3), and the presence in the square that ``to_crop`` cuts."""
+        crop = warp(rgb, to_crop, _SIDE)
+        found, logit = self._run("mesh", crop.astype(np.float32) / 255)[:2]
+        points = found.reshape(N_POINTS, 3).astype(np.float64)
+        points[:, :2] -= 0.5  # the network counts from the corner of the first pixel
+        turn, shift = to_crop[:, :2], to_crop[:, 2]
+        size = np.hypot(turn[0, 0], turn[1, 0])
+        points[:, :2] = (points[:, :2] - shift) @ turn / size**2
+        points[:, 2] /= size
+        return points, float(1 / (1 + np.exp(-float(logit.reshape(-1)[0]))))
+
+    def _run(self, network: str, data: NDArray[Any]) -> list[NDArray[np.float32]]:
+        """Run one of the two networks on one item; its outputs in the order of their names."""
+        interpreter = getattr(self._local, network, None)
+        if interpreter is None:
+            interpreter = Interpreter(model_content=getattr(self._file, network), num_threads=1)
+            interpreter.allocate_tensors()
+            setattr(self._local, network, interpreter)
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], data[None].astype(np.float32))
+        interpreter.invoke()
+        outputs = sorted(interpreter.get_output_details(), key=lambda output: str(output["name"]))
+        return [np.array(interpreter.get_tensor(output["index"])) for output in outputs]
+
+
+def five_points(mesh: Mesh | FloatArray) -> FloatArray:
+    """Return the five points that detectors and recognisers use.
+
+    Parameters
+    ----------
+    mesh : Mesh or ndarray of shape (478, 2 or 3)
+
+    Returns
+    -------
+    points : ndarray of shape (5, 2)
+        In the order of :attr:`Detection.points`: eyes, tip of the nose, corners of the mouth.
+    """
+    points = mesh.points if isinstance(mesh, Mesh) else np.asarray(mesh, dtype=np.float64)
+    if points.ndim != 2 or len(points) != N_POINTS or points.shape[1] not in (2, 3):
+        raise InputError(f"A mesh must have the shape ({N_POINTS}, 2 or 3). Got {points.shape}.")
+    eyes = [points[list(corners), :2].mean(axis=0) for corners in _EYE_CORNERS]
+    return np.array([*eyes, points[_NOSE, :2], *points[list(_MOUTH), :2]])
+
+
+def _square(centre: FloatArray, side: float, across: FloatArray) -> FloatArray:
+    """Return the matrix, of shape (2, 3), that cuts a square whose x axis runs along ``across``."""
+    length = float(np.hypot(*across))
+    direction = across / length if length > 1e-6 else np.array([1.0, 0.0])
+    scale = _SIDE / max(float(side), 1.0)
+    turn = scale * np.array([direction, [-direction[1], direction[0]]])
+    return np.column_stack([turn, (_SIDE - 1) / 2 - turn @ centre])
+
+
+def _square_around(points: FloatArray) -> FloatArray:
+    """Return the matrix of the upright square about a mesh."""
+    eyes = [points[list(corners), :2].mean(axis=0) for corners in _EYE_CORNERS]
+    across = eyes[1] - eyes[0]
+    turn = _square(np.zeros(2), _SIDE, across)[:, :2]  # a rotation only
+    turned = points[:, :2] @ turn.T
+    low, high = turned.min(axis=0), turned.max(axis=0)
+    return _square((low + high) / 2 @ turn, _FROM_POINTS * float((high - low).max()), across)

