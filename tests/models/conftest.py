@@ -1,6 +1,3 @@
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from skimage import data
@@ -16,15 +13,6 @@ def _ready(name: str) -> Store:
     if store.offline and store.state(name) is not State.READY:
         pytest.skip(f"KSAME_OFFLINE is set and the model {name} is not in {store.folder}")
     return store
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder of real portraits."""
-    root = Path(os.environ.get("KSAME_SHARED", Path(__file__).parents[2] / ".." / "shared"))
-    if not (root / "faces" / "labels.csv").is_file():
-        pytest.skip(f"there are no portraits in {root}; point KSAME_SHARED to the folder that holds faces/")
-    return root
 
 
 @pytest.fixture(scope="session")

@@ -79,9 +79,7 @@ def test_a_mirrored_picture_mirrors_yaw_roll_and_expression(astronaut, mesh, det
     mirrored = face_mesh.fit(picture, detector.detect(picture)[0])
     assert mirrored.pose.yaw == pytest.approx(-mesh.pose.yaw, abs=4)
     assert mirrored.pose.roll == pytest.approx(-mesh.pose.roll, abs=4)
-    assert mirrored.blendshape("mouthSmileLeft") == pytest.approx(
-        mesh.blendshape("mouthSmileRight"), abs=0.15
-    )
+    assert mirrored.blendshape("mouthSmileLeft") == pytest.approx(mesh.blendshape("mouthSmileRight"), abs=0.15)
 
 
 def test_follows_a_face_that_moved_a_little(astronaut, mesh, face_mesh):
@@ -112,9 +110,7 @@ def test_threads_agree_with_one_another(astronaut, face, mesh, face_mesh):
     assert all(np.array_equal(points, mesh.points) for points in results)
 
 
-@pytest.mark.parametrize(
-    "pose", [Pose(0, 0, 0), Pose(30, 0, 0), Pose(0, 25, 0), Pose(0, 0, -60), Pose(-40, 15, 110)]
-)
+@pytest.mark.parametrize("pose", [Pose(0, 0, 0), Pose(30, 0, 0), Pose(0, 25, 0), Pose(0, 0, -60), Pose(-40, 15, 110)])
 def test_a_known_turn_of_the_canonical_head_is_found(pose, face_mesh):
     parts = face_mesh._file
     seen = 55 * (parts.head @ rotation(pose).T) * [1, -1, -1] + [300, 200, 0]

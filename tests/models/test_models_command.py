@@ -41,9 +41,7 @@ def test_verify_exits_6_and_names_what_is_missing(run):
 def test_verify_sees_a_damaged_file(run, tmp_path):
     (tmp_path / CATALOGUE["dlib-resnet"].filename).write_bytes(b"damaged")
     answer = run("verify", "--json")
-    assert {row["name"]: row["state"] for row in json.loads(answer.stdout)["models"]}[
-        "dlib-resnet"
-    ] == "damaged"
+    assert {row["name"]: row["state"] for row in json.loads(answer.stdout)["models"]}["dlib-resnet"] == "damaged"
     assert "dlib-resnet" in answer.stderr
 
 

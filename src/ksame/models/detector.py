@@ -24,14 +24,10 @@ from ksame.models.store import Store
 SMALLEST = 24  # side in pixels of the smallest face that the network finds almost always
 TINY = 12  # what `tiny` looks for
 _TILE = 1920  # larger pictures are cut, so that memory stays bounded
-_LARGEST = (
-    320  # above, the network sees parts; the next reduced copy has such a face at a quarter of the size
-)
+_LARGEST = 320  # above, the network sees parts; the next reduced copy has such a face at a quarter of the size
 _REDUCE = 4
 _OVERLAP = 128  # a face cut by a tile's edge is smaller than this or found in the reduced copy
-_NARROWEST = (
-    64  # OpenCV reads uninitialised memory when YuNet is given less than 33 pixels in either direction
-)
+_NARROWEST = 64  # OpenCV reads uninitialised memory when YuNet is given less than 33 pixels in either direction
 _SAME = 0.3  # overlap (intersection over union) above which two boxes are one face
 _INSIDE = 0.7  # share of the smaller box inside the larger, likewise
 
@@ -115,15 +111,11 @@ class Detector:
         if not 0 < score <= 1:
             raise parameter_error("score", "detect", "a number in (0, 1]", score)
         if any(turn not in (0, 90, 180, 270) for turn in rotations):
-            raise parameter_error(
-                "rotations", "detect", "quarter turns out of 90, 180 and 270", tuple(rotations)
-            )
+            raise parameter_error("rotations", "detect", "quarter turns out of 90, 180 and 270", tuple(rotations))
         rgb = as_rgb8(image)
         scale = _enlargement(min(min_face, TINY) if tiny else min_face)
         rows = [
-            _turn_back(
-                self._search(np.ascontiguousarray(np.rot90(rgb, turn // 90)), scale, score), turn, rgb.shape
-            )
+            _turn_back(self._search(np.ascontiguousarray(np.rot90(rgb, turn // 90)), scale, score), turn, rgb.shape)
             for turn in sorted({0, *rotations})
         ]
         found = _suppress(np.concatenate(rows))
@@ -196,9 +188,7 @@ def _enlargement(min_face: float) -> float:
     return 2.0 if min_face >= 16 else 3.0
 
 
-def _tiles(
-    rgb: ByteArray, scale: float
-) -> Iterator[tuple[int, int, ByteArray, tuple[bool, bool, bool, bool]]]:
+def _tiles(rgb: ByteArray, scale: float) -> Iterator[tuple[int, int, ByteArray, tuple[bool, bool, bool, bool]]]:
     """Yield left, top and pixels of equal tiles, and which edges (l, t, r, b) lie inside the picture."""
     if scale != 1:
         size = tuple(max(1, round(side * scale)) for side in rgb.shape[1::-1])

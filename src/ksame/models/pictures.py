@@ -38,9 +38,7 @@ def as_rgb8(image: NDArray[Any]) -> ByteArray:
             raise InputError(f"A picture must be 8-bit, or floating point in [0, 1]. Got {array.dtype}.")
         low, high = float(array.min()), float(array.max())
         if not (low >= -1e-3 and high <= 1 + 1e-3):  # also true of NaN
-            raise InputError(
-                f"A floating-point picture must lie in [0, 1]. Got values from {low:.3g} to {high:.3g}."
-            )
+            raise InputError(f"A floating-point picture must lie in [0, 1]. Got values from {low:.3g} to {high:.3g}.")
         array = (array.clip(0, 1) * 255 + 0.5).astype(np.uint8)
     if array.shape[2] == 1:
         array = np.repeat(array, 3, axis=2)

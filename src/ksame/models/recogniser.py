@@ -167,9 +167,7 @@ def _session(file: Path) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
-        raise ModelError(
-            "OnnxRecogniser needs onnxruntime. Install it with `pip install 'ksame[onnx]'`."
-        ) from error
+        raise ModelError("OnnxRecogniser needs onnxruntime. Install it with `pip install 'ksame[onnx]'`.") from error
     if not file.is_file():
         raise ModelError(f"{file}: there is no such file; expected a recogniser in ONNX format.")
     try:

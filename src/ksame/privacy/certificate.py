@@ -96,7 +96,7 @@ class Certificate(_Part):
     method: MethodRecord
     counts: Counts
     promise: PromiseRecord
-    figures: dict[str, float]
+    figures: dict[str, int | float]
     checks: tuple[Check, ...]
     warnings: tuple[str, ...]
     files: dict[str, str] = Field(description="SHA-256 of every released file")

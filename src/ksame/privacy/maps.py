@@ -103,7 +103,7 @@ class ZeroRecognition(PrivacyModel):
 
 @dataclass(frozen=True)
 class WrongMap(PrivacyModel):
-    """Somebody else's model is nearer than the true one (Gross and Sweeney 2007, Definition III.8)."""
+    """Somebody else's model, the mean of its images, is nearer than the true one (Gross and Sweeney 2007, III.8)."""
 
     name: ClassVar[str] = "wrong-map"
     per_face: ClassVar[bool] = True
@@ -131,10 +131,10 @@ class WrongMap(PrivacyModel):
         )
 
     def _margins(self, evidence: Evidence) -> FloatArray:
-        distances = evidence.models.distances(evidence.codes)
-        mine = evidence.models.subjects[None, :] == evidence.subjects[:, None]
-        own = np.where(mine, distances, np.inf).min(axis=1)
-        return margins(evidence.codes, evidence.models, own, evidence.subjects)
+        models = evidence.models.means()
+        mine = models.subjects[None, :] == evidence.subjects[:, None]
+        own = np.where(mine, models.distances(evidence.codes), np.inf).min(axis=1)
+        return margins(evidence.codes, models, own, evidence.subjects)
 
     def check(self, evidence: Evidence) -> list[Violation]:
         """Compare each face with the model of its own subject and with the others'."""

@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+from scipy.ndimage import gaussian_filter
+
+import ksame
+from ksame.errors import InputError, UsageError
+from ksame.methods.adhoc import (
+    BarMask,
+    Blur,
+    EigenReduce,
+    FlipNoise,
+    Noise,
+    Pixelate,
+    Threshold,
+    TMask,
+    blur,
+    cover,
+    eigen_reduce,
+    flip_noise,
+    noise,
+    pixelate,
+    threshold,
+)
+
+RNG = np.random.default_rng(0)
+IMAGES = RNG.random((3, 11, 7, 3))
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 5, 11, 40])
+def test_pixelate_is_the_mean_of_each_block_with_ragged_edges(p):
+    expected = np.empty_like(IMAGES)
+    for y in range(0, 11, p):
+        for x in range(0, 7, p):
+            block = IMAGES[:, y : y + p, x : x + p]
+            expected[:, y : y + p, x : x + p] = block.mean(axis=(1, 2), keepdims=True)
+    assert np.allclose(pixelate(IMAGES, p), expected)
+
+
+def test_blur_agrees_with_scipy():
+    image = RNG.random((1, 40, 40, 1))
+    expected = gaussian_filter(image[0, :, :, 0], 2.0, mode="reflect", truncate=4.0)
+    assert np.allclose(blur(image, 2.0)[0, :, :, 0], expected, atol=1e-4)
+
+
+def test_blur_keeps_the_shape_of_grey_faces():
+    assert blur(RNG.random((2, 9, 8, 1)), 1.5).shape == (2, 9, 8, 1)
+
+
+def test_threshold_is_black_and_white():
+    grey = np.array([0, 118, 119, 255]).reshape(1, 1, 4, 1) / 255
+    assert threshold(grey, 118).ravel().tolist() == [0, 0, 1, 1]
+    assert set(np.unique(threshold(IMAGES, 100))) <= {0.0, 1.0}
+
+
+def test_noise_hits_the_same_positions_in_every_image():
+    changed = (noise(IMAGES, 20, np.random.default_rng(1)) != IMAGES).any(axis=3)
+    assert changed.sum(axis=(1, 2)).max() <= 20
+    assert changed.any(axis=0).sum() <= 20
+    values = noise(IMAGES, 77, np.random.default_rng(1)) * 255
+    assert np.allclose(values, np.rint(values))
+
+
+def test_flip_noise_flips_exactly_m():
+    flat = threshold(IMAGES, 65)
+    flipped = flip_noise(IMAGES, 65, 12, np.random.default_rng(1))
+    assert ((flat != flipped).any(axis=3).sum(axis=(1, 2)) == 12).all()
+
+
+def test_eigen_reduce_keeps_the_first_components():
+    from sklearn.decomposition import PCA
+
+    rows = IMAGES.reshape(3, -1)
+    model = PCA(1, svd_solver="full").fit(rows)
+    expected = model.inverse_transform(model.transform(rows)).reshape(IMAGES.shape)
+    assert np.allclose(eigen_reduce(IMAGES, 1), expected)
+
+
+def test_masks_cover_the_landmarks_and_little_else():
+    faces = ksame.drawn_faces(4, seed=1)
+    points = faces.landmarks
+    bar = cover(faces.images, points, nose=False, value=0.0)
+    both = cover(faces.images, points, nose=True, value=0.0)
+    for i in range(4):
+        for x, y in points[i, :2]:
+            assert (bar[i, round(y), round(x)] == 0).all()
+        x, y = points[i, 2]
+        assert (both[i, round(y), round(x)] == 0).all()
+        assert (bar[i, round(y), round(x)] != 0).any()
+    assert (bar != faces.images).any(axis=3).mean() < 0.35
+
+
+@pytest.mark.parametrize("level", [Pixelate(), Blur(), Noise()])
+def test_levels_rise_to_the_strongest(level):
+    levels = list(level.levels((134, 99, 3)))
+    assert levels == sorted(set(levels))
+    strongest = level.at(levels[-1])
+    image = RNG.random((1, 134, 99, 3))
+    assert strongest.apply(image, np.random.default_rng(0)).shape == image.shape
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Pixelate(0), "'p' parameter of pixelate must be a number at least 1. Got 0"),
+        (lambda: Blur(0.0), "'sigma' parameter of blur"),
+        (lambda: Threshold(300), "'t' parameter of threshold must be a number in \\[0, 255\\]. Got 300"),
+        (lambda: Noise(-1), "'m' parameter of noise"),
+        (lambda: Noise(78).apply(IMAGES, RNG), "in \\[0, 77\\]"),
+        (lambda: FlipNoise(1, 256), "'t' parameter of noise-bw"),
+        (lambda: EigenReduce(0), "'e' parameter of eigen-reduce"),
+        (lambda: BarMask(2.0), "'value' parameter of bar-mask"),
+    ],
+)
+def test_bad_parameters_are_named(build, message):
+    with pytest.raises(UsageError, match=message):
+        build()
+
+
+@pytest.mark.parametrize("mask", [BarMask(), TMask()])
+def test_masks_without_landmarks_are_refused(mask):
+    with pytest.raises(InputError, match=r"needs to know where eyes and nose are.*left_eye_x"):
+        mask.apply(IMAGES, RNG)
+
+
+def test_nothing_is_promised(faces):
+    release, _ = ksame.deidentify(faces, ksame.recipe("blur"), seed=0)
+    assert release.certificate.promise.model == "none"
+    assert release.certificate.promise.bound is None
+    assert "Nothing is promised" in release.certificate.promise.statement
