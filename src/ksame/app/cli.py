@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from ksame import __version__
-from ksame.app import talk
+from ksame.app import models, talk
 from ksame.app.demo import run_demo
 from ksame.app.release import Options, run_release
 from ksame.errors import ExitCode, UsageError
@@ -27,6 +27,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Publish pictures of people without publishing who they are, and prove it.",
 )
+
+app.add_typer(models.app, name="models")
 
 
 def _version(wanted: bool) -> None:

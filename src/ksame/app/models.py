@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, TypeVar
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
+from ksame.app import talk
 from ksame.errors import ExitCode
 from ksame.models.catalogue import Model
 from ksame.models.store import State, Store
-
-T = TypeVar("T")
 
 app = typer.Typer(help="List, pull and verify the pretrained networks.", no_args_is_help=True)
 
@@ -24,6 +20,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard
 
 
 @app.command("list")
+@talk.guarded
 def list_models(as_json: AsJson = False) -> None:
     """Show every model: size, licence, whether it is in the cache, and where."""
     store = Store()
@@ -31,6 +28,7 @@ def list_models(as_json: AsJson = False) -> None:
 
 
 @app.command()
+@talk.guarded
 def pull(
     names: Names = None,
     every: Annotated[bool, typer.Option("--all", help="Take the optional models too.")] = False,
@@ -45,11 +43,12 @@ def pull(
         chosen = list(store.catalogue)
     else:
         chosen = names or [model.name for model in store.catalogue.values() if not model.optional]
-    store.pull(chosen, track=_bar)
+    store.pull(chosen, track=talk.track)
     _answer(store, chosen, as_json)
 
 
 @app.command()
+@talk.guarded
 def verify(names: Names = None, as_json: AsJson = False) -> None:
     """Hash the files in the cache. Exit code 6 when one is damaged, or missing and not optional.
 
@@ -72,7 +71,7 @@ def _answer(store: Store, names: Sequence[str], as_json: bool) -> dict[str, Stat
     states = {name: store.state(name) for name in names}
     if as_json:
         rows = [_row(store, store.model(name), state) for name, state in states.items()]
-        typer.echo(json.dumps({"folder": str(store.folder), "models": rows}, indent=2))
+        talk.emit({"folder": str(store.folder), "models": rows})
         return states
     table = Table(caption=f"in {store.folder}", caption_justify="left")
     for heading in ("name", "size", "licence", "cached"):
@@ -82,7 +81,7 @@ def _answer(store: Store, names: Sequence[str], as_json: bool) -> dict[str, Stat
         model = store.model(name)
         note = f"{model.filename}\n{'optional: ' if model.optional else ''}{model.purpose}"
         table.add_row(name, _megabytes(model.size), model.licence, state.value, note)
-    Console().print(table)
+    talk.show(table)
     return states
 
 
@@ -102,8 +101,3 @@ def _row(store: Store, model: Model, state: State) -> dict[str, Any]:
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
-
-
-def _bar(items: Sequence[T], what: str) -> Iterable[T]:
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        yield from progress.track(items, description=what)
