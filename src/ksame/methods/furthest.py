@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain, combinations, islice
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +24,9 @@ Test = Callable[[list[int], list[int]], float]
 SAFETY = 1e-3
 """Share of the distance between the centres by which the exact condition wants every face protected, so that rounding
 to 8 bits does not undo it."""
+
+_TRIALS = 200
+"""How many ways of breaking pairs up are tried before a leftover is withheld."""
 
 
 @dataclass(frozen=True)
@@ -196,28 +200,50 @@ def _grow(points: FloatArray, pool: list[int], trigger: int, k: int, may_grow: T
 
 
 def _repair(points: FloatArray, pairs: list[Pair], left: list[int], margin: Test) -> list[int]:
-    """Let leftovers join formed pairs where everyone stays protected, singly or one on each side; return the rest."""
+    """Find places for the leftovers in which everyone stays protected; edit ``pairs`` and return who is still left."""
     waiting = list(left)
+    _settle(points, pairs, waiting, margin)
+    improved = True
+    while waiting and improved:
+        improved = False
+        choices = chain(combinations(range(len(pairs)), 1), combinations(range(len(pairs)), 2))
+        for broken in islice(choices, _TRIALS):
+            # break one or two pairs up and place their members anew, together with the leftovers
+            trial = [(list(a), list(b)) for n, (a, b) in enumerate(pairs) if n not in broken]
+            moved = [*waiting, *(i for n in broken for cluster in pairs[n] for i in cluster)]
+            _settle(points, trial, moved, margin)
+            if len(moved) < len(waiting):
+                pairs[:], waiting, improved = trial, moved, True
+                break
+    return waiting
+
+
+def _settle(points: FloatArray, pairs: list[Pair], waiting: list[int], margin: Test) -> None:
+    """Let faces join formed pairs singly, then one on each side, then form pairs of their own, until nothing helps."""
     progress = True
     while waiting and progress:
-        progress = False
-        for face in list(waiting):
-            best = max(
-                (
-                    (margin([*a, face], b) if side == 0 else margin(a, [*b, face]), number, side)
-                    for number, (a, b) in enumerate(pairs)
-                    for side in (0, 1)
-                ),
-                default=(0.0, -1, 0),
-            )
-            if best[0] > 0:
-                _, number, side = best
-                pairs[number][side].append(face)
-                waiting.remove(face)
-                progress = True
+        progress = _join(pairs, waiting, margin)
         progress = progress or _repair_two(pairs, waiting, margin)
         progress = progress or _pair_up(points, pairs, waiting, margin)
-    return waiting
+
+
+def _join(pairs: list[Pair], waiting: list[int], margin: Test) -> bool:
+    """Let each face join the side of the pair that leaves everyone safest, where one does."""
+    joined = False
+    for face in list(waiting):
+        best = max(
+            (
+                (margin([*a, face], b) if side == 0 else margin(a, [*b, face]), number, side)
+                for number, (a, b) in enumerate(pairs)
+                for side in (0, 1)
+            ),
+            default=(0.0, -1, 0),
+        )
+        if best[0] > 0:
+            pairs[best[1]][best[2]].append(face)
+            waiting.remove(face)
+            joined = True
+    return joined
 
 
 def _repair_two(pairs: list[Pair], waiting: list[int], margin: Test) -> bool:
