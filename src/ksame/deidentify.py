@@ -5,14 +5,14 @@ from __future__ import annotations
 import platform
 import secrets
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ksame import __version__
-from ksame.errors import GuaranteeError, InputError, KsameWarning, PrivacyWarning
+from ksame.errors import GuaranteeError, InputError, KsameWarning, PrivacyWarning, parameter_error
 from ksame.faces.faceset import ByteArray, FaceSet, quantise
 from ksame.methods.base import Outcome, Problem
 from ksame.privacy.certificate import (
@@ -39,7 +39,6 @@ def deidentify(
     reference: FaceSet | None = None,
     reuse: Linkage | None = None,
     unreadable: int = 0,
-    notes: Sequence[str] = (),
     track: Track = silent,
 ) -> tuple[Release, Linkage]:
     """De-identify a face set.
@@ -58,8 +57,6 @@ def deidentify(
         Of an earlier release of the same people, whose groups are used again.
     unreadable : int
         How many files could not be read and are missing from ``faces``; for the certificate.
-    notes : sequence of str
-        Further privacy warnings for the certificate.
     track : Track
         Shows progress.
 
@@ -85,16 +82,18 @@ def deidentify(
     faces.require_varied()
     if reuse is not None:
         recipe = recipe.with_groups(reuse.groups)
+    if seed is not None and seed < 0:
+        raise parameter_error("seed", "deidentify", "zero or a positive integer", seed)
     used = secrets.randbits(63) if seed is None else int(seed)
     problem, space = pose(faces, recipe, reference)
     outcome = recipe.method.run(problem, np.random.default_rng(used), track)
-    for message in (*outcome.warnings, *notes):
+    for message in outcome.warnings:
         warnings.warn(message, PrivacyWarning, stacklevel=2)
     _warn_full_rank(recipe, space, len(faces))
     draft = _Draft.of(faces, outcome, quantise(space.decode(outcome.surrogates)))
     originals = FaceModels(space.encode(faces), faces.subjects)
     draft, evidence = _protected(draft, outcome.promise, space, originals, problem.models)
-    return _certify(faces, recipe, space, draft, evidence, used, reference, unreadable, notes)
+    return _certify(faces, recipe, space, draft, evidence, used, reference, unreadable)
 
 
 def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Problem, FaceSpace]:
@@ -206,7 +205,6 @@ def _certify(
     seed: int,
     reference: FaceSet | None,
     unreadable: int,
-    notes: Sequence[str],
 ) -> tuple[Release, Linkage]:
     promise, evidence = judged
     secret = {**draft.secrets, **promise.measure_faces(evidence)}
@@ -241,7 +239,7 @@ def _certify(
                 passed=True,
             ),
         ),
-        warnings=(*draft.warnings, *notes),
+        warnings=draft.warnings,
         files=hashes,
         digest=release_digest(hashes),
         software={"ksame": __version__, "numpy": np.__version__, "python": platform.python_version()},

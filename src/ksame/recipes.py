@@ -57,6 +57,7 @@ class Recipe:
         params = self.method.params()
         if self.distance_space is not None:
             params["distance"] = self.distance_space.name
+            params["components"] = self.distance_space.params()["n_components"]
         return params
 
     def with_groups(self, groups: Mapping[str, int]) -> Recipe:

@@ -168,8 +168,8 @@ def _recomputed(release: Release, linkage: Linkage, originals: FaceSet, referenc
             redone, relinked = deidentify(originals, again, seed=linkage.seed, reference=reference, reuse=reuse)
     except KsameError as error:
         return [Finding("recomputed", False, f"the run cannot be repeated from these originals: {error}")]
-    then = {face.sources: release.faces[i] for i, face in enumerate(linkage.faces)}
-    now = {face.sources: redone.faces[i] for i, face in enumerate(relinked.faces)}
+    then = {(face.subject, face.sources): release.faces[i] for i, face in enumerate(linkage.faces)}
+    now = {(face.subject, face.sources): redone.faces[i] for i, face in enumerate(relinked.faces)}
     if then.keys() != now.keys():
         return [Finding("recomputed", False, "other people are released than these originals give")]
     differs = max(int(np.abs(then[s].astype(int) - now[s].astype(int)).max()) for s in then)
@@ -184,7 +184,7 @@ def _recomputed(release: Release, linkage: Linkage, originals: FaceSet, referenc
 def rebuild_recipe(certificate: Certificate) -> Recipe:
     """Return the recipe that a certificate names."""
     params = {name: value for name, value in certificate.method.params.items() if name != "reused_groups"}
-    components = certificate.method.coding_params.get("n_components")
+    components = params.pop("components", certificate.method.coding_params.get("n_components"))
     return recipe(certificate.method.name, coding=certificate.method.coding, components=components, **params)
 
 

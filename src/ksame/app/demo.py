@@ -12,13 +12,13 @@ from rich.table import Table
 from ksame.app import talk
 from ksame.attacks import SCENARIOS, Eigenfaces, attack
 from ksame.deidentify import deidentify
-from ksame.errors import OutputError
+from ksame.errors import OutputError, parameter_error
 from ksame.faces import FaceSet, drawn_faces
 from ksame.faces.faceset import ByteArray, quantise
 from ksame.faces.reading import encode_png
 from ksame.faces.sheet import contact_sheet
 from ksame.privacy.linkage import Linkage
-from ksame.privacy.release import Release, write_release
+from ksame.privacy.release import Release, require_free, write_release
 from ksame.recipes import recipe
 from ksame.verification import passed, verify
 
@@ -36,6 +36,9 @@ _COMPARED = (
 
 def run_demo(output: Path, *, people: int, k: int, force: bool) -> None:
     """Write a release and a before/after sheet below ``output`` and print what attacks achieve."""
+    if people < 2 * k:
+        raise parameter_error("people", "demo", f"at least 2k = {2 * k}", people)
+    require_free(output / "release", force=force)
     faces = drawn_faces(people, seed=2005)
     folder, picture = output / "release", output / "before-after.png"
     with talk.working("de-identifying"):

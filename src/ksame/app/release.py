@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.markup import escape
 
 from ksame.app import talk
 from ksame.deidentify import deidentify
-from ksame.errors import KsameWarning, PrivacyWarning, UsageError
+from ksame.errors import KsameWarning, PrivacyWarning, UsageError, parameter_error
 from ksame.faces import FaceSet, Loaded, Template, drawn_faces, load_folder
 from ksame.privacy.ledger import Ledger
 from ksame.privacy.linkage import Linkage
@@ -21,7 +22,8 @@ from ksame.privacy.release import Release, require_free, write_release
 from ksame.privacy.signing import load_private_key
 from ksame.recipes import REGISTRY, Recipe, recipe
 
-_LEVEL_NAMES = ("p", "t", "m", "e", "value")
+_LEVEL_NAMES = ("p", "m", "t", "e", "value", "sigma")
+_WHOLE = ("p", "m", "e")
 
 
 @dataclass(frozen=True)
@@ -117,12 +119,19 @@ def run_release(options: Options) -> Result:
         release, linkage = deidentify(loaded.faces, chosen, **arguments)
     note = _released_before(ledger, loaded.faces, release, reuse)
     if note is not None:
-        release, linkage = deidentify(loaded.faces, chosen, **{**arguments, "seed": linkage.seed, "notes": (note,)})
-    with talk.working("writing"):
-        write_release(release, options.output, force=options.force, key=key)
-    _remember(ledger, loaded.faces, release)
+        release = release.noted(note)
+        warnings.warn(note, PrivacyWarning, stacklevel=2)
     if options.link_table is not None:
         linkage.write(options.link_table)
+    try:
+        with talk.working("writing"):
+            write_release(release, options.output, force=options.force, key=key)
+    except BaseException:
+        if options.link_table is not None:
+            options.link_table.unlink(missing_ok=True)
+        raise
+    _remember(ledger, loaded.faces, release)
+    if options.link_table is not None:
         warnings.warn(
             f"{options.link_table} tells who became whom. Keep it apart from the release, or delete it.",
             PrivacyWarning,
@@ -136,11 +145,14 @@ def build_recipe(options: Options) -> Recipe:
     params = dict(options.params)
     if options.level is not None:
         entry = REGISTRY.get(options.method)
-        accepted = [n for n in (*_LEVEL_NAMES, "sigma") if entry is not None and n in entry.accepts]
+        accepted = [n for n in _LEVEL_NAMES if entry is not None and n in entry.accepts]
         if not accepted or (entry is not None and entry.name == "epsilon-map"):
             raise UsageError(f"{options.method} has no --level.")
         name = accepted[0]
-        params[name] = int(options.level) if name in ("p", "m", "e") else options.level
+        if not np.isfinite(options.level) or (name in _WHOLE and options.level % 1):
+            expected = "a whole number" if name in _WHOLE else "a finite number"
+            raise parameter_error("level", options.method, expected, options.level)
+        params[name] = int(options.level) if name in _WHOLE else options.level
     return recipe(
         options.method,
         coding=options.coding,
@@ -174,7 +186,7 @@ def _released_before(ledger: Ledger, faces: FaceSet, release: Release, reuse: Li
         return None
     try:
         seen = ledger.earlier(faces, release.certificate.digest)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, KeyError) as error:
         warnings.warn(f"The memory of earlier releases cannot be read ({error}).", KsameWarning, stacklevel=2)
         return None
     if not seen:
@@ -189,5 +201,5 @@ def _released_before(ledger: Ledger, faces: FaceSet, release: Release, reuse: Li
 def _remember(ledger: Ledger, faces: FaceSet, release: Release) -> None:
     try:
         ledger.record(faces, release.certificate.digest)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         warnings.warn(f"This release could not be remembered ({error}).", KsameWarning, stacklevel=2)

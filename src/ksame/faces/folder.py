@@ -16,7 +16,7 @@ from ksame.errors import InputError, KsameWarning
 from ksame.faces.faceset import FaceSet
 from ksame.faces.landmarks import EYES_AND_NOSE
 from ksame.faces.reading import SUFFIXES, read_image
-from ksame.faces.registration import Template, register
+from ksame.faces.registration import Similarity, Template, register
 from ksame.progress import Track, silent
 
 _POINT_COLUMNS = tuple(f"{point}_{axis}" for point in EYES_AND_NOSE for axis in "xy")
@@ -107,7 +107,7 @@ def _assemble(
                 f"{folder}: registration needs the eyes and the nose of every face. "
                 f"Give labels.csv the columns {', '.join(_POINT_COLUMNS)}."
             )
-        registered = [register(p, q, template) for p, q in zip(pictures, points, strict=True)]
+        registered = [_registered(e, p, q, template) for e, p, q in zip(entries, pictures, points, strict=True)]
         pictures = [face for face, _ in registered]
         points = np.stack([move.apply(q) for (_, move), q in zip(registered, points, strict=True)])
     elif len(sizes) > 1:
@@ -122,8 +122,17 @@ def _assemble(
         np.array([entry.subject for entry in entries]),
         points,
         {name: np.array([entry.attributes[name] for entry in entries]) for name in names},
-        tuple(str(entry.path.relative_to(folder)) for entry in entries),
+        tuple(str(entry.path.resolve().relative_to(folder.resolve())) for entry in entries),
     )
+
+
+def _registered(
+    entry: _Entry, picture: NDArray[np.float32], points: NDArray[np.float64], template: Template
+) -> tuple[NDArray[np.float32], Similarity]:
+    try:
+        return register(picture, points, template)
+    except InputError as error:
+        raise InputError(f"{entry.path}: {error}") from error
 
 
 def _from_tree(folder: Path) -> list[_Entry]:
@@ -161,10 +170,13 @@ def _from_table(folder: Path, table: Path) -> list[_Entry]:
     if missing:
         raise InputError(f"{table}: missing column(s) {', '.join(sorted(missing))}; found {', '.join(columns)}.")
     with_points = set(_POINT_COLUMNS) <= set(columns)
+    if not with_points and set(_POINT_COLUMNS) & set(columns):
+        raise InputError(f"{table}: landmarks need all of the columns {', '.join(_POINT_COLUMNS)}.")
     attributes = [c for c in columns if c not in {"file", "subject", *_POINT_COLUMNS}]
     entries = []
     for line, row in enumerate(rows, start=2):
-        if any(row.get(c) is None for c in columns) or not row["file"] or not row["subject"]:
+        row = {c: (row.get(c) or "").strip() if c else "" for c in row} if None not in row else row
+        if None in row or any(c not in row for c in columns) or not row["file"] or not row["subject"]:
             raise InputError(f"{table}, line {line}: expected {len(columns)} values with a file and a subject.")
         points = None
         if with_points:
@@ -172,11 +184,13 @@ def _from_table(folder: Path, table: Path) -> list[_Entry]:
                 points = np.array([float(row[c]) for c in _POINT_COLUMNS]).reshape(-1, 2)
             except ValueError as error:
                 raise InputError(f"{table}, line {line}: a landmark is not a number ({error}).") from error
+            if not np.isfinite(points).all():
+                raise InputError(f"{table}, line {line}: a landmark is not a finite number.")
         path = folder / row["file"]
         if not path.resolve().is_relative_to(folder.resolve()):
             raise InputError(f"{table}, line {line}: {row['file']} lies outside {folder}.")
         entries.append(_Entry(path, row["subject"], {a: row[a] for a in attributes}, points))
-    seen = {entry.path for entry in entries}
+    seen = {entry.path.resolve() for entry in entries}
     if len(seen) != len(entries):
         raise InputError(f"{table}: a file is listed twice.")
     return entries

@@ -11,6 +11,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray
 
+_FORMATS = ("PNG", "JPEG", "WEBP", "TIFF")
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff"})
 
 
@@ -31,7 +32,7 @@ def read_image(path: Path) -> NDArray[np.float32]:
     try:
         if path.stat().st_size == 0:
             raise InputError(f"{path}: the file is empty.")
-        with Image.open(path) as opened:
+        with Image.open(path, formats=_FORMATS) as opened:
             opened.load()
             picture = ImageOps.exif_transpose(opened)
             return _as_float(picture)
@@ -42,10 +43,10 @@ def read_image(path: Path) -> NDArray[np.float32]:
 
 
 def _as_float(picture: Image.Image) -> NDArray[np.float32]:
-    if picture.mode.startswith("I;16") or picture.mode == "I":
-        return (np.asarray(picture, dtype=np.float64) / 65535.0).clip(0, 1).astype(np.float32)[..., None]
-    if picture.mode == "F":
-        raise ValueError("floating-point pictures have no agreed range; save as 8 or 16 bits")
+    if picture.mode.startswith("I;16"):
+        return (np.asarray(picture, dtype=np.float64) / 65535.0).astype(np.float32)[..., None]
+    if picture.mode in ("I", "F"):
+        raise ValueError("32-bit pictures have no agreed range; save as 8 or 16 bits")
     if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
         layer = picture.convert("RGBA")
         picture = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
@@ -66,7 +67,7 @@ def decode_png(data: bytes) -> ByteArray:
     try:
         with Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
             array: NDArray[Any] = np.asarray(picture)
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise InputError(f"not a readable PNG file ({error})") from error
     if array.dtype != np.uint8:
         raise InputError(f"expected an 8-bit PNG file, got {array.dtype}")

@@ -37,6 +37,8 @@ class Similarity:
         p, q = np.asarray(source, dtype=np.float64), np.asarray(target, dtype=np.float64)
         if p.shape != q.shape or p.ndim != 2 or p.shape[1] != 2 or len(p) < 2:
             raise InputError(f"Registration needs at least two pairs of points. Got shapes {p.shape} and {q.shape}.")
+        if not (np.isfinite(p).all() and np.isfinite(q).all()):
+            raise InputError("Registration needs finite points.")
         u, v = p - p.mean(axis=0), q - q.mean(axis=0)
         norm = (u**2).sum()
         if norm <= 1e-12:

@@ -46,7 +46,7 @@ class EpsilonMap:
     def __post_init__(self) -> None:
         if not 0.0 < self.epsilon < 1.0:
             raise parameter_error("epsilon", "EpsilonMap", "a number in (0, 1)", self.epsilon)
-        if self.sigma is not None and self.sigma <= 0:
+        if self.sigma is not None and not (np.isfinite(self.sigma) and self.sigma > 0):
             raise parameter_error("sigma", "EpsilonMap", "a positive number", self.sigma)
         if self.over.level is None:
             raise UsageError(
@@ -197,8 +197,12 @@ class EpsilonKMap:
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 2:
             raise parameter_error("k", "EpsilonKMap", "an integer of at least 2", self.k)
-        if self.lam < 0:
+        if not (np.isfinite(self.lam) and self.lam >= 0):
             raise parameter_error("lam", "EpsilonKMap", "zero or a positive number", self.lam)
+        if self.epsilon is not None and not 0.0 < self.epsilon < 1.0:
+            raise parameter_error("epsilon", "EpsilonKMap", "a number in (0, 1)", self.epsilon)
+        if self.sigma is not None and not (np.isfinite(self.sigma) and self.sigma > 0):
+            raise parameter_error("sigma", "EpsilonKMap", "a positive number", self.sigma)
         if self.models not in ("mean", "images"):
             raise parameter_error("models", "EpsilonKMap", "'mean' or 'images'", self.models)
 

@@ -73,9 +73,10 @@ class PromiseRecord(_Part):
         """Return the promise, or say that this record does not describe one."""
         try:
             promise = PROMISES[self.model](**self.params)
-        except (KeyError, TypeError, ValueError) as error:
+            same = PromiseRecord.of(promise) == self
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             raise InputError(f"the certificate's promise {self.model!r} cannot be rebuilt ({error})") from error
-        if PromiseRecord.of(promise) != self:
+        if not same:
             raise InputError("the certificate's words do not match its own promise")
         return promise
 

@@ -145,10 +145,12 @@ class KAnonymity(PrivacyModel):
     per_face: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.k < 2:
+        if not isinstance(self.k, int) or self.k < 2:
             raise parameter_error("k", "KAnonymity", "an integer of at least 2", self.k)
         if self.k_real is None:
             object.__setattr__(self, "k_real", self.k)
+        elif not isinstance(self.k_real, int) or not 1 <= self.k_real <= self.k:
+            raise parameter_error("k_real", "KAnonymity", f"an integer in [1, k = {self.k}]", self.k_real)
 
     @property
     def real(self) -> int:

@@ -46,6 +46,11 @@ class Release:
     faces: ByteArray
     certificate: Certificate
 
+    def noted(self, warning: str) -> Release:
+        """Return the release with one more warning in its certificate."""
+        warnings = (*self.certificate.warnings, warning)
+        return Release(self.faces, self.certificate.model_copy(update={"warnings": warnings}))
+
 
 def face_name(index: int) -> str:
     """Return the file name of a released face.
@@ -97,7 +102,7 @@ def write_release(release: Release, folder: Path, *, force: bool = False, key: E
     contents = {**encode_release(release.faces), CERTIFICATE: certificate}
     if key is not None:
         contents[SIGNATURE] = sign(certificate, key)
-    with _appearing(folder, force=force) as building:
+    with _appearing(folder) as building:
         (building / "faces").mkdir()
         for name, data in contents.items():
             (building / name).write_bytes(data)
@@ -110,7 +115,11 @@ def write_release(release: Release, folder: Path, *, force: bool = False, key: E
 
 def require_free(folder: Path, *, force: bool) -> None:
     """Raise when something stands where a release is to be written and may not be replaced."""
-    if folder.exists():
+    try:
+        exists = folder.exists()
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written ({error.strerror}).") from error
+    if exists:
         if not force:
             raise UsageError(f"{folder} exists. Choose another folder, or replace it with --force.")
         if not (folder / CERTIFICATE).is_file() and (not folder.is_dir() or any(folder.iterdir())):
@@ -118,7 +127,7 @@ def require_free(folder: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def _appearing(folder: Path, *, force: bool) -> Iterator[Path]:
+def _appearing(folder: Path) -> Iterator[Path]:
     """Give a temporary folder that takes the final name when all went well, and vanishes otherwise."""
     building: Path | None = None
     try:
@@ -127,13 +136,7 @@ def _appearing(folder: Path, *, force: bool) -> Iterator[Path]:
         yield building
         building.chmod(0o755)
         os.utime(building, (EPOCH, EPOCH))
-        if force and folder.exists():
-            retired = building.with_name(building.name + ".old")
-            folder.rename(retired)
-            building.rename(folder)
-            shutil.rmtree(retired)
-        else:
-            building.rename(folder)
+        _take_place(building, folder)
     except OSError as error:
         raise OutputError(
             f"{folder}: cannot be written ({error.strerror or error}). Nothing was left there."
@@ -141,6 +144,23 @@ def _appearing(folder: Path, *, force: bool) -> Iterator[Path]:
     finally:
         if building is not None and building.exists():
             shutil.rmtree(building, ignore_errors=True)
+
+
+def _take_place(building: Path, folder: Path) -> None:
+    """Rename ``building`` to ``folder``; what stood there is removed after that, or put back if it fails."""
+    retired = building.with_name(building.name + ".old")
+    replacing = folder.exists()
+    try:
+        if replacing:
+            folder.rename(retired)
+        building.rename(folder)
+    except BaseException:
+        if retired.exists() and not folder.exists():
+            retired.rename(folder)
+        raise
+    finally:
+        if retired.exists():
+            shutil.rmtree(retired, ignore_errors=True)
 
 
 def read_release(folder: Path) -> tuple[Release, dict[str, str]]:
@@ -164,14 +184,21 @@ def read_release(folder: Path) -> tuple[Release, dict[str, str]]:
         raise InputError(f"{path}: cannot be read ({error.strerror}). Is this the folder of a release?") from error
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    present = sorted(
-        p.relative_to(folder).as_posix()
-        for p in folder.rglob("*")
-        if not p.is_dir() and p.name not in (CERTIFICATE, SIGNATURE)
-    )
-    encoded = {name: (folder / name).read_bytes() for name in present}
+    there = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir()}
+    encoded: dict[str, bytes] = {}
+    links = {}
+    for name, file in sorted(there.items()):
+        if name in (CERTIFICATE, SIGNATURE):
+            continue
+        if file.is_symlink():
+            links[name] = "a link"  # never read through: a link has no place in a release and no certified hash
+            continue
+        try:
+            encoded[name] = file.read_bytes()
+        except OSError as error:
+            raise InputError(f"{file}: cannot be read ({error.strerror}).") from error
     faces = []
-    for name in present:
+    for name in encoded:
         if name.startswith("faces/"):
             try:
                 faces.append(decode_png(encoded[name]))
@@ -179,4 +206,4 @@ def read_release(folder: Path) -> tuple[Release, dict[str, str]]:
                 raise InputError(f"{folder / name}: {error}") from error
     if not faces or len({face.shape for face in faces}) != 1:
         raise InputError(f"{folder}: expected released faces of one size in faces/, found {len(faces)} files.")
-    return Release(np.stack(faces), certificate), hashes_of(encoded)
+    return Release(np.stack(faces), certificate), {**hashes_of(encoded), **links}
