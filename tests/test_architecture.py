@@ -12,6 +12,7 @@ ORDER = (
     "progress",
     "faces",
     "models",
+    "photographs",
     "spaces",
     "privacy",
     "methods",

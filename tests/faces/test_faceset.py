@@ -31,9 +31,9 @@ def some(**changes):
         ({"subjects": ["ann"]}, "Expected 2 subjects.*Got 1"),
         ({"names": ["a.png"]}, "Expected 2 names.*Got 1"),
         ({"attributes": {"gender": ["F"]}}, "'gender' must have 2 values.*Got 1"),
-        ({"landmarks": np.zeros((2, 3))}, r"Landmarks must have shape \(2, n_points, 2\). Got \(2, 3\)"),
+        ({"landmarks": np.zeros((2, 3))}, r"Landmarks must have shape \(2, n_points, 2 or 3\). Got \(2, 3\)"),
         ({"landmarks": np.zeros((1, 3, 2))}, r"Got \(1, 3, 2\)"),
-        ({"landmarks": np.zeros((2, 2, 3))}, r"Got \(2, 2, 3\)"),
+        ({"landmarks": np.zeros((2, 2, 4))}, r"Got \(2, 2, 4\)"),
         ({"landmarks": np.full((2, 3, 2), np.nan)}, "Landmarks must be finite"),
     ],
 )

@@ -246,7 +246,7 @@ def test_a_listed_file_that_is_missing_counts_as_unreadable(two, table):
 
 def test_nothing_readable_is_an_error_even_when_skipping(with_bad):
     (with_bad / "ann" / "a.png").unlink()
-    with pytest.raises(InputError, match="none of its 2 files can be read"):
+    with pytest.raises(InputError, match="None of the 2 files can be read"):
         load_folder(with_bad, skip_unreadable=True)
 
 
@@ -258,4 +258,4 @@ def test_progress_sees_every_file(with_bad):
         return items
 
     load_folder(with_bad, skip_unreadable=True, track=track)
-    assert seen == [("reading faces", 3)]
+    assert seen == [("reading pictures", 3)]

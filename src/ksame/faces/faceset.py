@@ -34,8 +34,9 @@ class FaceSet:
         largest value of their type.
     subjects : sequence of length n_faces
         Who is in each image; kept as strings.
-    landmarks : ndarray of shape (n_faces, n_points, 2), optional
-        Points in pixel coordinates, x before y, the centre of the top left pixel at (0, 0).
+    landmarks : ndarray of shape (n_faces, n_points, 2 or 3), optional
+        Points in pixel coordinates, x before y, the centre of the top left pixel at (0, 0); where a mesh gave it, a
+        third coordinate towards the viewer, in pixels too.
     attributes : mapping of name to sequence of length n_faces, optional
         Labels such as gender or expression; kept as strings.
     names : sequence of length n_faces, optional
@@ -85,8 +86,8 @@ class FaceSet:
         landmarks = self.landmarks
         if landmarks is not None:
             landmarks = np.array(landmarks, dtype=np.float64)
-            if landmarks.ndim != 3 or landmarks.shape[0] != n or landmarks.shape[2] != 2:
-                raise InputError(f"Landmarks must have shape ({n}, n_points, 2). Got {landmarks.shape}.")
+            if landmarks.ndim != 3 or landmarks.shape[0] != n or landmarks.shape[2] not in (2, 3):
+                raise InputError(f"Landmarks must have shape ({n}, n_points, 2 or 3). Got {landmarks.shape}.")
             if not np.isfinite(landmarks).all():
                 raise InputError("Landmarks must be finite.")
             landmarks = _read_only(landmarks)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,15 @@ from ksame.faces.reading import SUFFIXES, read_image
 from ksame.faces.registration import Similarity, Template, register
 from ksame.progress import Track, silent
 
+T = TypeVar("T")
+
 _POINT_COLUMNS = tuple(f"{point}_{axis}" for point in EYES_AND_NOSE for axis in "xy")
 
 
 @dataclass(frozen=True)
-class _Entry:
+class Entry:
+    """A picture in a folder: where it is, whom it shows, its labels, and its landmarks where they are known."""
+
     path: Path
     subject: str
     attributes: Mapping[str, str]
@@ -67,32 +71,59 @@ def load_folder(
     InputError
         Naming every file that cannot be read, or the sizes that differ, or the column that is missing.
     """
+    entries = list_entries(folder, labels)
+    read, unreadable = read_each(
+        entries, lambda entry, picture: (entry, picture), skip_unreadable=skip_unreadable, track=track
+    )
+    kept, pictures = [entry for entry, _ in read], [picture for _, picture in read]
+    return Loaded(_assemble(folder, pictures, kept, template), unreadable)
+
+
+def list_entries(folder: Path, labels: Path | None = None) -> list[Entry]:
+    """Return the pictures of a folder and whom they show, by ``labels.csv`` or by sub-folders."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder.")
     table = labels if labels is not None else folder / "labels.csv"
-    entries = _from_table(folder, table) if labels is not None or table.is_file() else _from_tree(folder)
-    pictures: list[NDArray[np.float32]] = []
-    kept: list[_Entry] = []
+    return _from_table(folder, table) if labels is not None or table.is_file() else _from_tree(folder)
+
+
+def read_each(
+    entries: Sequence[Entry],
+    take: Callable[[Entry, NDArray[np.float32]], T],
+    *,
+    skip_unreadable: bool = False,
+    track: Track = silent,
+) -> tuple[list[T], tuple[str, ...]]:
+    """Read the pictures one after the other and keep what ``take`` makes of each.
+
+    Returns
+    -------
+    taken : list
+    unreadable : tuple of str
+        Why files could not be read; always empty without ``skip_unreadable``, when they raise together.
+    """
+    taken: list[T] = []
     unreadable: list[str] = []
-    for entry in track(entries, "reading faces"):
+    for entry in track(entries, "reading pictures"):
         try:
-            pictures.append(read_image(entry.path))
-            kept.append(entry)
+            picture = read_image(entry.path)
         except InputError as error:
             unreadable.append(str(error))
+            continue
+        taken.append(take(entry, picture))
     if unreadable and not skip_unreadable:
         raise InputError(
             f"{len(unreadable)} of {len(entries)} files cannot be read:\n  "
             + "\n  ".join(unreadable)
             + "\nRemove them, or leave them out with --skip-unreadable."
         )
-    if not kept:
-        raise InputError(f"{folder}: none of its {len(entries)} files can be read.")
-    return Loaded(_assemble(folder, pictures, kept, template), tuple(unreadable))
+    if not taken:
+        raise InputError(f"None of the {len(entries)} files can be read (for instance {entries[0].path}).")
+    return taken, tuple(unreadable)
 
 
 def _assemble(
-    folder: Path, pictures: list[NDArray[np.float32]], entries: list[_Entry], template: Template | None
+    folder: Path, pictures: list[NDArray[np.float32]], entries: list[Entry], template: Template | None
 ) -> FaceSet:
     if any(p.shape[2] == 3 for p in pictures):
         pictures = [np.repeat(p, 3, axis=2) if p.shape[2] == 1 else p for p in pictures]
@@ -116,18 +147,22 @@ def _assemble(
             f"{folder}: registered faces must have one size, found {len(sizes)} ({listed}). "
             "Give landmarks in labels.csv so that they can be registered, or crop them to one size."
         )
-    names = entries[0].attributes.keys()
+    return gather(folder, entries, np.stack(pictures), points)
+
+
+def gather(folder: Path, entries: Sequence[Entry], images: NDArray[Any], points: NDArray[Any] | None) -> FaceSet:
+    """Return a face set of entries, with their subjects, labels and names relative to ``folder``."""
     return FaceSet(
-        np.stack(pictures),
+        images,
         np.array([entry.subject for entry in entries]),
         points,
-        {name: np.array([entry.attributes[name] for entry in entries]) for name in names},
+        {name: np.array([entry.attributes[name] for entry in entries]) for name in entries[0].attributes},
         tuple(str(entry.path.resolve().relative_to(folder.resolve())) for entry in entries),
     )
 
 
 def _registered(
-    entry: _Entry, picture: NDArray[np.float32], points: NDArray[np.float64], template: Template
+    entry: Entry, picture: NDArray[np.float32], points: NDArray[np.float64], template: Template
 ) -> tuple[NDArray[np.float32], Similarity]:
     try:
         return register(picture, points, template)
@@ -135,7 +170,7 @@ def _registered(
         raise InputError(f"{entry.path}: {error}") from error
 
 
-def _from_tree(folder: Path) -> list[_Entry]:
+def _from_tree(folder: Path) -> list[Entry]:
     files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
     if not files:
         raise InputError(f"{folder}: no pictures found ({', '.join(sorted(SUFFIXES))}).")
@@ -153,11 +188,11 @@ def _from_tree(folder: Path) -> list[_Entry]:
             KsameWarning,
             stacklevel=3,
         )
-        return [_Entry(p, p.name, {}, None) for p in files]
-    return [_Entry(p, p.relative_to(folder).parts[0], {}, None) for p in files]
+        return [Entry(p, p.name, {}, None) for p in files]
+    return [Entry(p, p.relative_to(folder).parts[0], {}, None) for p in files]
 
 
-def _from_table(folder: Path, table: Path) -> list[_Entry]:
+def _from_table(folder: Path, table: Path) -> list[Entry]:
     try:
         with table.open(newline="", encoding="utf-8-sig") as handle:
             rows: list[dict[str, Any]] = list(csv.DictReader(handle))
@@ -189,7 +224,7 @@ def _from_table(folder: Path, table: Path) -> list[_Entry]:
         path = folder / row["file"]
         if not path.resolve().is_relative_to(folder.resolve()):
             raise InputError(f"{table}, line {line}: {row['file']} lies outside {folder}.")
-        entries.append(_Entry(path, row["subject"], {a: row[a] for a in attributes}, points))
+        entries.append(Entry(path, row["subject"], {a: row[a] for a in attributes}, points))
     seen = {entry.path.resolve() for entry in entries}
     if len(seen) != len(entries):
         raise InputError(f"{table}: a file is listed twice.")

@@ -18,10 +18,10 @@ _SCHEMES: dict[int, tuple[list[int], list[int], list[int]]] = {
 
 
 def eyes_and_nose(landmarks: FloatArray) -> FloatArray:
-    """Reduce landmarks of shape (n_faces, n_points, 2) to left eye, right eye and nose, (n_faces, 3, 2)."""
+    """Reduce landmarks of shape (n_faces, n_points, 2 or 3) to left eye, right eye and nose, (n_faces, 3, 2)."""
     scheme = _SCHEMES.get(landmarks.shape[1])
     if scheme is None:
         raise InputError(
             f"Landmarks must have one of {sorted(_SCHEMES)} points to find eyes and nose. Got {landmarks.shape[1]}."
         )
-    return np.stack([landmarks[:, index].mean(axis=1) for index in scheme], axis=1)
+    return np.stack([landmarks[:, index, :2].mean(axis=1) for index in scheme], axis=1)

@@ -1,0 +1,135 @@
+"""From ordinary photographs to face sets: find the one face, mesh it, cut it out upright."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.errors import InputError
+from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.faces.folder import Entry, gather, list_entries, read_each
+from ksame.faces.landmarks import eyes_and_nose
+from ksame.faces.registration import Template, register
+from ksame.models import Detector, FaceMesh, Mesh
+from ksame.progress import Track, silent
+
+PRESENCE = 0.5
+"""Probability below which a mesh is not believed."""
+
+TURNS = (90, 180, 270)
+"""Turns of a picture that are tried when no face is found upright."""
+
+
+@dataclass(frozen=True, eq=False)
+class Portraits:
+    """What a folder of photographs held.
+
+    Attributes
+    ----------
+    faces : FaceSet
+        One face a photograph, cut out, with the 478 points of its mesh in three dimensions.
+    blendshapes : ndarray of shape (n_faces, 52)
+        Expression weights of each face.
+    withheld : tuple of (str, str)
+        Photographs from which no single face could be taken, and why.
+    unreadable : tuple of str
+        Files that are no pictures, and why.
+    """
+
+    faces: FaceSet
+    blendshapes: FloatArray
+    withheld: tuple[tuple[str, str], ...]
+    unreadable: tuple[str, ...]
+
+
+class Finder:
+    """Finds the one face in a photograph and meshes it."""
+
+    def __init__(self) -> None:
+        self._detector = Detector()
+        self._mesh = FaceMesh()
+
+    def find(self, picture: NDArray[Any]) -> Mesh | str:
+        """Return the mesh of the one face, or the reason why there is none.
+
+        Parameters
+        ----------
+        picture : ndarray of shape (height, width, 1 or 3), float in [0, 1]
+        """
+        found = self._detector.detect(picture)
+        found = found or self._detector.detect(picture, tiny=max(picture.shape[:2]) <= 2500, rotations=TURNS)
+        if not found:
+            return "no face found"
+        if len(found) > 1:
+            return f"{len(found)} faces found; a portrait shows one person"
+        mesh = self._mesh.fit(picture, found[0])
+        if mesh.presence < PRESENCE:
+            return f"a face found, but its mesh is not believed (presence {mesh.presence:.2f})"
+        return mesh
+
+
+def load_photographs(
+    folder: Path,
+    *,
+    labels: Path | None = None,
+    template: Template | None = None,
+    skip_unreadable: bool = False,
+    track: Track = silent,
+) -> Portraits:
+    """Load a folder of photographs, one person in each.
+
+    Parameters
+    ----------
+    folder, labels
+        As for :func:`ksame.load_folder`; landmarks in the table are not needed.
+    template : Template, optional
+        For eyes and nose; 176 x 224 pixels with room for the whole face by default.
+    skip_unreadable : bool
+        Leave unreadable files out and list them, instead of raising.
+
+    Raises
+    ------
+    InputError
+        When files cannot be read, or no photograph shows exactly one face.
+    """
+    shape = template or Template.portrait()
+    finder = Finder()
+
+    def take(entry: Entry, picture: NDArray[np.float32]) -> tuple[Entry, _Cut | str]:
+        mesh = finder.find(picture)
+        return entry, mesh if isinstance(mesh, str) else _cut(picture, mesh, shape)
+
+    taken, unreadable = read_each(list_entries(folder, labels), take, skip_unreadable=skip_unreadable, track=track)
+    kept = [(entry, cut) for entry, cut in taken if not isinstance(cut, str)]
+    withheld = tuple((_name(folder, entry), cut) for entry, cut in taken if isinstance(cut, str))
+    if not kept:
+        raise InputError(
+            f"{folder}: no photograph shows exactly one face that could be meshed "
+            f"(for instance {withheld[0][0]}: {withheld[0][1]})."
+        )
+    entries, cuts = [entry for entry, _ in kept], [cut for _, cut in kept]
+    faces = gather(folder, entries, np.stack([cut.face for cut in cuts]), np.stack([cut.points for cut in cuts]))
+    return Portraits(faces, np.stack([cut.blendshapes for cut in cuts]), withheld, unreadable)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    face: NDArray[np.float32]
+    points: FloatArray
+    blendshapes: FloatArray
+
+
+def _cut(picture: NDArray[np.float32], mesh: Mesh, template: Template) -> _Cut:
+    colour = np.repeat(picture, 3, axis=2) if picture.shape[2] == 1 else picture
+    face, move = register(colour, eyes_and_nose(mesh.points[None])[0], template)
+    scale = float(np.hypot(move.a, move.b))
+    depth = -mesh.points[:, 2:] * scale  # the mesh measures away from the viewer
+    return _Cut(face, np.concatenate([move.apply(mesh.points[:, :2]), depth], axis=1), mesh.blendshapes)
+
+
+def _name(folder: Path, entry: Entry) -> str:
+    return str(entry.path.resolve().relative_to(folder.resolve()))
