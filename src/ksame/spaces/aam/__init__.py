@@ -1,0 +1,8 @@
+"""The Active Appearance Model: build it, fit it to a photograph, render it."""
+
+from ksame.spaces.aam.build import build
+from ksame.spaces.aam.model import AppearanceModel, Params
+from ksame.spaces.aam.procrustes import generalised_procrustes
+from ksame.spaces.aam.warp import PiecewiseAffine, triangulate
+
+__all__ = ["AppearanceModel", "Params", "PiecewiseAffine", "build", "generalised_procrustes", "triangulate"]
