@@ -56,7 +56,7 @@ def learn(data: Prepared, people: NDArray[np.bool_] | None = None) -> FaceModel:
         texture_mean=mean.astype(np.float32),
         texture_modes=np.concatenate(texture_modes),
         texture_scales=np.concatenate(scales),
-        texture_parity=np.array(parities, dtype=np.float64),
+        parity=np.array(shape_parity + parities, dtype=np.float64),
         attributes=ATTRIBUTES,
         attribute_means=np.zeros(len(ATTRIBUTES)),
         attribute_stds=np.ones(len(ATTRIBUTES)),
@@ -65,7 +65,7 @@ def learn(data: Prepared, people: NDArray[np.bool_] | None = None) -> FaceModel:
         predictors=np.zeros((0, 0)),
     )
     codes = np.stack([empty.encode(s + data.base, t) for s, t in zip(data.shapes[plain], data.textures[plain], strict=True)])
-    return _with_labels(empty, codes, data.attributes[plain], np.r_[shape_parity, parities])
+    return _with_labels(empty, codes, data.attributes[plain])
 
 
 def _scaled_modes(rows: FloatArray, count: int) -> FloatArray:
@@ -73,14 +73,14 @@ def _scaled_modes(rows: FloatArray, count: int) -> FloatArray:
     return pca.components * np.sqrt(pca.variances)[:, None]
 
 
-def _with_labels(model: FaceModel, codes: FloatArray, labels: FloatArray, parity: FloatArray) -> FaceModel:
+def _with_labels(model: FaceModel, codes: FloatArray, labels: FloatArray) -> FaceModel:
     """Add what labels and codes say about one another; faces and their mirror images count alike."""
     means, stds = labels.mean(axis=0), labels.std(axis=0)
     odd = np.array([name in ODD for name in ATTRIBUTES])
     means = np.where(odd, 0.0, means)
     z = (labels - means) / stds
     z = np.concatenate([z, z * np.where(odd, -1.0, 1.0)])
-    c = np.concatenate([codes, codes * parity])
+    c = np.concatenate([codes, codes * model.parity])
     directions = _ridge(z, c, DIRECTION_RIDGE)
     rest = c - z @ directions
     covariance = rest.T @ rest / len(rest)

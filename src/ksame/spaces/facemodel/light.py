@@ -81,6 +81,11 @@ class Evener:
         return np.asarray(self.mask & ((rows < line) | temple))
 
     @cached_property
+    def crown(self) -> Mask:
+        """Pixels along the upper edge of the forehead."""
+        return np.asarray(self.mask & (np.arange(self._size[0])[:, None] < self.base[10, 1] - 8))
+
+    @cached_property
     def margin(self) -> Mask:
         """Pixels where hair, background or a collar may show: forehead, temples and rim, but not a beard."""
         depth = self._depth

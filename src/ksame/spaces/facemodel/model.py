@@ -48,7 +48,7 @@ class FaceModel:
     texture_modes : ndarray of int8 of shape (n_texture, n_half, 3)
         Times ``texture_scales``: one standard deviation each.
     texture_scales : ndarray of shape (n_texture,)
-    texture_parity : ndarray of shape (n_texture,)
+    parity : ndarray of shape (n_shape + n_texture,)
         1 for symmetric modes, -1 for antisymmetric ones.
     attributes : tuple of str
         What the directions change.
@@ -69,7 +69,7 @@ class FaceModel:
     texture_mean: NDArray[np.float32]
     texture_modes: NDArray[np.int8]
     texture_scales: FloatArray
-    texture_parity: FloatArray
+    parity: FloatArray
     attributes: tuple[str, ...]
     attribute_means: FloatArray
     attribute_stds: FloatArray
@@ -103,8 +103,11 @@ class FaceModel:
         return half_rows(self.warp.mask)
 
     @cached_property
-    def _modes(self) -> NDArray[np.float32]:
-        return self.texture_modes * self.texture_scales[:, None, None].astype(np.float32)
+    def _modes(self) -> Mapping[int, NDArray[np.float32]]:
+        """Texture modes of each parity, (n_modes, n_half * 3), one standard deviation each."""
+        scaled = self.texture_modes * self.texture_scales[:, None, None].astype(np.float32)
+        which = self.parity[self.n_shape :]
+        return {sign: scaled[which == sign].reshape(int((which == sign).sum()), -1) for sign in (1, -1)}
 
     def shapes(self, codes: FloatArray) -> FloatArray:
         """Return the frontal meshes, (n, 478, 3), of codes of shape (n, n_codes), in pixels of the base."""
@@ -113,11 +116,12 @@ class FaceModel:
     def textures(self, codes: FloatArray) -> NDArray[np.float32]:
         """Return the textures, (n, n_pixels, 3), of codes of shape (n, n_codes), not clipped."""
         weights = codes[:, self.n_shape :].astype(np.float32)
-        even = self.texture_parity > 0
-        half = self.texture_mean + np.tensordot(weights[:, even], self._modes[even], axes=1)
-        odd = np.tensordot(weights[:, ~even], self._modes[~even], axes=1)
+        parity = self.parity[self.n_shape :]
+        even, odd = (
+            (weights[:, parity == sign] @ self._modes[sign]).reshape(len(codes), -1, 3) for sign in (1, -1)
+        )
         rows, side = self._halves
-        return np.asarray(half[:, rows] + odd[:, rows] * side[:, None].astype(np.float32))
+        return np.asarray((even + self.texture_mean)[:, rows] + odd[:, rows] * side[:, None].astype(np.float32))
 
     def encode(self, points: FloatArray, texture: NDArray[np.float32]) -> FloatArray:
         """Return the code, (n_codes,), of one face.
@@ -138,9 +142,8 @@ class FaceModel:
         even = 0.5 * (texture + mirrored)[left] - self.texture_mean
         odd = 0.5 * (texture - mirrored)[left]
         code = np.zeros(len(self.texture_modes))
-        for parity, part in ((1, even), (-1, odd)):
-            which = self.texture_parity == parity
-            code[which] = _project(part.reshape(1, -1), self._modes[which].reshape(int(which.sum()), -1))[0]
+        for sign, part in ((1, even), (-1, odd)):
+            code[self.parity[self.n_shape :] == sign] = _project(part.reshape(1, -1), self._modes[sign])[0]
         return np.concatenate([shape[0], code])
 
     def texture_of(self, image: NDArray[Any], points: FloatArray) -> NDArray[np.float32]:
@@ -173,11 +176,24 @@ class FaceModel:
         step = sum((change * self.direction(name) for name, change in changes.items()), np.zeros(self.n_codes))
         return codes + step
 
+    def labelled(self, labels: Mapping[str, float]) -> FloatArray:
+        """Return the code, (n_codes,), of the mean person with these values of attributes, in their own units."""
+        means = dict(zip(self.attributes, self.attribute_means, strict=True))
+        zero = np.zeros(self.n_codes)
+        return self.moved(zero, {name: value - float(means.get(name, 0.0)) for name, value in labels.items()})
+
     def predicted(self, codes: FloatArray, attribute: str) -> FloatArray:
         """Read an attribute, (n,), in its own unit, from codes of shape (n, n_codes)."""
         i = self._index(attribute)
         read = codes @ self.predictors[i, :-1] + self.predictors[i, -1]
         return np.asarray(read * self.attribute_stds[i] + self.attribute_means[i])
+
+    def mean_colours(self, codes: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
+        """Return the mean colour, (n, 3), that faces of codes (n, n_codes) have on a symmetric part of the base."""
+        rows = np.unique(self._halves[0][where[self.warp.mask]])
+        modes = self._modes[1].reshape(-1, *self.texture_mean.shape)[:, rows].mean(axis=1)
+        weights = codes[:, self.n_shape :][:, self.parity[self.n_shape :] > 0]
+        return np.asarray(self.texture_mean[rows].mean(axis=0) + weights @ modes)
 
     def _index(self, attribute: str) -> int:
         if attribute not in self.attributes:
@@ -206,7 +222,7 @@ class FaceModel:
         height, width = (int(side) for side in arrays.pop("size"))
         names = tuple(str(name) for name in arrays.pop("attributes"))
         for name, array in arrays.items():
-            if array.dtype != np.int8 or name == "texture_parity":
+            if array.dtype != np.int8 or name == "parity":
                 kind = np.float32 if name == "texture_mean" else np.intp if name == "triangles" else np.float64
                 arrays[name] = array.astype(kind)
             arrays[name].flags.writeable = False
@@ -222,7 +238,7 @@ _STORED: Mapping[str, type | None] = MappingProxyType(
         "texture_mean": np.float16,
         "texture_modes": np.int8,
         "texture_scales": np.float32,
-        "texture_parity": np.int8,
+        "parity": np.int8,
         "attributes": None,
         "attribute_means": np.float32,
         "attribute_stds": np.float32,
