@@ -132,8 +132,15 @@ def test_saved_and_loaded(full, tmp_path):
 def test_foreign_files_are_refused(full, tmp_path):
     path = tmp_path / "model.npz"
     path.write_bytes(b"not an archive")
-    with pytest.raises(InputError, match="not a readable appearance model"):
+    with pytest.raises(InputError, match=r"not a readable \.npz file"):
         AppearanceModel.load(path)
+    full.save(path)
+    path.write_bytes(path.read_bytes()[:-400])
+    with pytest.raises(InputError, match=r"not a readable \.npz file"):
+        AppearanceModel.load(path)
+    np.save(tmp_path / "model.npy", np.zeros(3))
+    with pytest.raises(InputError, match=r"not a readable \.npz file"):
+        AppearanceModel.load(tmp_path / "model.npy")
     buffer = io.BytesIO()
     np.savez(buffer, schema=np.array("other"))
     buffer.seek(0)

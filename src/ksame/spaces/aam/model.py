@@ -5,6 +5,8 @@ Gross et al. 2006, section 4.2; Matthews and Baker 2004, section 2.
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -79,6 +81,12 @@ class AppearanceModel:
     texture_total: float
 
     def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                # One memory layout, so that a model read from a file gives the same bits as the one written.
+                array = np.ascontiguousarray(value).view()
+                array.flags.writeable = False
+                object.__setattr__(self, name, array)
         points, pixels, channels = len(self.mean_shape), *self.mean_texture.shape
         expected = {
             "mean_shape": (points, 2),
@@ -243,13 +251,21 @@ class AppearanceModel:
     @classmethod
     def load(cls, file: Path | BinaryIO) -> AppearanceModel:
         """Read a model that :meth:`save` wrote; pickled content is refused."""
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                return cls.from_arrays({name: archive[name] for name in archive.files})
-        except (OSError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{file}: not a readable appearance model ({error}).") from error
+        return cls.from_arrays(read_arrays(file))
+
+
+def read_arrays(file: Path | BinaryIO) -> dict[str, NDArray[Any]]:
+    """Read all arrays of an ``.npz`` file; pickled content is refused."""
+    try:
+        if isinstance(file, Path):
+            with file.open("rb") as handle:  # closed even where NumPy gives up half-way
+                return read_arrays(handle)
+        archive = np.load(file, allow_pickle=False)
+        return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{file}: not a readable .npz file ({error}).") from error
 
 
 def as_float(image: NDArray[Any]) -> FloatImage:
