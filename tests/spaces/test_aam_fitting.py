@@ -116,11 +116,11 @@ def test_directions_are_orthonormal(fitter):
 def test_simultaneous_step_equals_the_full_normal_equations(model, fitter):
     """Eliminating the texture first must give the step of the joint system."""
     from ksame.spaces.aam.fitting import _Climb
-    from ksame.spaces.aam.level import grey_of, look, normalised
+    from ksame.spaces.aam.level import look, normalised
 
     picture, truth = (a[0] for a in rendered(model, 1, 8))
     level = fitter.levels[0]
-    described, transform = look(level.warp, grey_of(picture), truth + 1.0)
+    described, transform = look(level.warp, picture, truth + 1.0)
     climb = _Climb(level, described, "simultaneous", 3.0)
     climb.stiffness[:] = 0
     points, shape = level.project(transform.apply(truth + 1.0), 3.0)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ksame.errors import InputError, parameter_error
 from ksame.faces.faceset import FloatArray
 from ksame.progress import Track, silent
-from ksame.spaces.aam.model import AppearanceModel, as_float
+from ksame.spaces.aam.model import AppearanceModel
 from ksame.spaces.aam.procrustes import generalised_procrustes
 from ksame.spaces.aam.warp import FloatImage, PiecewiseAffine, triangulate
 from ksame.spaces.pca import fit_pca
@@ -91,7 +91,7 @@ def sample_textures(
         )
     rows = np.empty((len(images), warp.n_pixels * channels.pop()), dtype=np.float32)
     for i in track(range(len(images)), "warping faces to the base"):
-        rows[i] = warp.sample(as_float(images[i]), landmarks[i]).ravel()
+        rows[i] = warp.sample(images[i], landmarks[i]).ravel()
     return rows
 
 

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from ksame.errors import InputError, parameter_error
 from ksame.faces.faceset import FloatArray
 from ksame.progress import Track, silent
-from ksame.spaces.aam.level import Level, grey_of, look, normalised
+from ksame.spaces.aam.level import Level, look, normalised
 from ksame.spaces.aam.model import AppearanceModel, Params
 from ksame.spaces.aam.warp import FloatImage
 
@@ -155,10 +155,9 @@ class Fitter:
             raise InputError(
                 f"Expected finite start points {self.model.mean_shape.shape}. Got {points.shape}."
             )
-        grey = grey_of(image)
         rounds, error, reason = 0, 1.0, ""
         for level in self.levels:
-            seen = look(level.warp, grey, points)
+            seen = look(level.warp, image, points)
             if seen is None:
                 reason = "the face lies outside the photograph"
                 break
@@ -206,24 +205,22 @@ class _Climb:
         level = self.level
         sample = normalised(level.warp.sample(self.described, points, smooth=False))
         rest = sample - level.template
-        held = level.modes @ rest
-        self.error = float(np.linalg.norm(rest - held @ level.modes)) if sample.any() else 1.0
+        held = level.modes @ rest  # the modes are orthonormal, so this is all that they can explain
+        self.error = float(np.sqrt(max(0.0, float(rest @ rest - held @ held)))) if sample.any() else 1.0
         if self.method == "project-out":
             descent, hessian = level.projected_out
-            pull = descent @ rest
-            shared = None
-        else:
-            self.texture = held if self.texture is None else self.texture
-            rest = rest - self.texture @ level.modes
-            slope, slopes = level.gradients
-            descent = level.descent(slope + (self.texture @ slopes).reshape(slope.shape))
-            shared = descent @ level.modes.T
-            hessian = (descent @ descent.T - shared @ shared.T).astype(np.float64)
-            pull = descent @ rest - shared @ (level.modes @ rest)
-        hessian = hessian + np.diag(self.stiffness + 1e-9 * np.trace(hessian) / len(hessian))
+            return self._solve(hessian, descent @ rest, shape)
+        slope, slopes = level.gradients
+        texture = held if self.texture is None else self.texture
+        descent = level.descent(slope + (texture @ slopes).reshape(slope.shape))
+        shared = descent @ level.modes.T
+        move = self._solve(descent @ descent.T - shared @ shared.T, descent @ rest - shared @ held, shape)
+        self.texture = held - move.astype(np.float32) @ shared
+        return move
+
+    def _solve(self, hessian: NDArray[Any], pull: NDArray[Any], shape: FloatArray) -> FloatArray:
+        """Take the Gauss-Newton step, drawn towards likely shapes."""
+        stiff = self.stiffness + 1e-9 * float(np.trace(hessian)) / len(hessian)
         drawn = pull.astype(np.float64)
         drawn[4:] += self.stiffness[4:] * shape
-        move = np.linalg.solve(hessian, drawn)
-        if shared is not None and self.texture is not None:
-            self.texture = self.texture + level.modes @ rest - move.astype(np.float32) @ shared
-        return np.asarray(move)
+        return np.asarray(np.linalg.solve(hessian.astype(np.float64) + np.diag(stiff), drawn))

@@ -16,9 +16,9 @@ from ksame.errors import InputError
 from ksame.faces.faceset import FloatArray
 from ksame.faces.registration import Similarity, Template, register
 from ksame.progress import Track
-from ksame.spaces.aam.model import AppearanceModel, as_float
+from ksame.spaces.aam.model import AppearanceModel
 from ksame.spaces.aam.raster import barycentric
-from ksame.spaces.aam.warp import FloatImage, PiecewiseAffine
+from ksame.spaces.aam.warp import FloatImage, PiecewiseAffine, as_float
 from ksame.spaces.pca import fit_pca
 
 MARGIN = 0.3
@@ -105,7 +105,7 @@ class Level:
         warp = PiecewiseAffine(base, model.triangles, size)
         rows = []
         for i in track(range(len(images)), f"learning to fit at {width} pixels"):
-            seen = look(warp, grey_of(images[i]), landmarks[i])
+            seen = look(warp, images[i], landmarks[i])
             if seen is None:
                 raise InputError(f"The landmarks of image {i} lie outside it.")
             described, transform = seen
@@ -202,7 +202,9 @@ class Level:
         return pose.apply(self.warp.base + np.einsum("k,kpc->pc", params, self.shape_modes)), params
 
 
-def look(warp: PiecewiseAffine, grey: FloatImage, points: FloatArray) -> tuple[FloatImage, Similarity] | None:
+def look(
+    warp: PiecewiseAffine, image: NDArray[Any], points: FloatArray
+) -> tuple[FloatImage, Similarity] | None:
     """Cut the face at ``points`` out, upright and at the size of the base, and describe it.
 
     Returns
@@ -214,14 +216,14 @@ def look(warp: PiecewiseAffine, grey: FloatImage, points: FloatArray) -> tuple[F
     None where there is no photograph under the points.
     """
     reach = np.ptp(points, axis=0).max() * 2.0 * MARGIN
-    size = grey.shape[::-1]
+    size = image.shape[1::-1]
     low = np.floor(points.min(axis=0) - reach).clip(0, size).astype(int)
     high = np.ceil(points.max(axis=0) + reach + 1).clip(0, size).astype(int)
     if (high - low < 2).any():
         return None
     template = Template(warp.size[1], warp.size[0], tuple(map(tuple, warp.base.tolist())))
-    window = grey[low[1] : high[1], low[0] : high[0], None]
-    face, move = register(window, points - low, template)
+    window = grey_of(image[low[1] : high[1], low[0] : high[0]])
+    face, move = register(window[..., None], points - low, template)
     shift = Similarity(move.a, move.b, *(float(v) for v in move.apply(-low)))
     return features(face[..., 0]), shift
 

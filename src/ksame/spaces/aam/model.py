@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from ksame.errors import InputError, parameter_error
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.faces.registration import Similarity
-from ksame.spaces.aam.warp import FloatImage, PiecewiseAffine
+from ksame.spaces.aam.warp import FloatImage, PiecewiseAffine, as_float
 
 SCHEMA = "ksame.appearance-model"
 VERSION = 1
@@ -155,7 +155,7 @@ class AppearanceModel:
         """Return the parameters of the face at ``points`` in an image, in closed form."""
         self._check_channels(image)
         shape, pose = self.shape_params(points)
-        texture = self.warp.sample(as_float(image), np.asarray(points, dtype=np.float64))
+        texture = self.warp.sample(image, np.asarray(points, dtype=np.float64))
         return Params(shape, self.texture_params(texture), pose)
 
     # Synthesis: from parameters to pictures
@@ -266,14 +266,6 @@ def read_arrays(file: Path | BinaryIO) -> dict[str, NDArray[Any]]:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{file}: not a readable .npz file ({error}).") from error
-
-
-def as_float(image: NDArray[Any]) -> FloatImage:
-    """Return an image as float32; integers are scaled by the largest value of their type."""
-    array = np.asarray(image)
-    if np.issubdtype(array.dtype, np.integer):
-        return np.asarray(array / np.float32(np.iinfo(array.dtype).max), dtype=np.float32)
-    return np.asarray(array, dtype=np.float32)
 
 
 def paint(

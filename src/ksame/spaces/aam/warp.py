@@ -23,11 +23,20 @@ from ksame.spaces.aam.raster import Spans, barycentric, signed_areas
 
 FloatImage = NDArray[np.float32]
 _ROW = 256  # samples are laid out in rows of this length, for OpenCV refuses images of 32768 rows or more
+_FLAT = 1e-12  # an area that counts as none
 _COARSER = 0.6  # below this scale neighbouring pixels are averaged first, lest some be skipped
 _FLAT = 1e-12  # an area or a slope that counts as none
 _EDGE = (
     1e-9  # pixel centres this close to an edge belong to both triangles, so that no gap opens between them
 )
+
+
+def as_float(image: NDArray[Any]) -> FloatImage:
+    """Return an image as float32; integers are scaled by the largest value of their type."""
+    array = np.asarray(image)
+    if np.issubdtype(array.dtype, np.integer):
+        return np.asarray(array / np.float32(np.iinfo(array.dtype).max), dtype=np.float32)
+    return np.asarray(array, dtype=np.float32)
 
 
 def triangulate(points: FloatArray) -> IntArray:
@@ -130,7 +139,7 @@ class PiecewiseAffine:
         Parameters
         ----------
         image : ndarray of shape (height, width, channels)
-            Beyond its borders the border repeats.
+            Integers are scaled by the largest value of their type. Beyond its borders the border repeats.
         points : ndarray of shape (n_points, 2)
         smooth : bool
             Average neighbouring pixels where the photograph is much finer than the base.
@@ -139,9 +148,10 @@ class PiecewiseAffine:
         -------
         texture : ndarray of shape (n_pixels, channels), float32
         """
-        source = np.asarray(image, dtype=np.float32)
         if smooth:
-            source, points = self._reduced(source, points)
+            source, points = self._reduced(image, points)
+        else:
+            source = as_float(image)
         where = np.zeros((2, -(-self.n_pixels // _ROW) * _ROW), dtype=np.float32)
         where[:, : self.n_pixels] = (self.weights @ points).T
         x, y = where.reshape(2, -1, _ROW)
@@ -205,11 +215,16 @@ class PiecewiseAffine:
         covered[window] = mask
         return result, covered
 
-    def _reduced(self, image: FloatImage, points: FloatArray) -> tuple[FloatImage, FloatArray]:
-        """Shrink an image that is much finer than the base, so that sampling it does not skip pixels."""
+    def _reduced(self, image: NDArray[Any], points: FloatArray) -> tuple[FloatImage, FloatArray]:
+        """Cut the mesh out of an image and shrink it if it is much finer than the base."""
+        most = np.array(image.shape[1::-1]) - 1
+        left, top = np.floor(points.min(axis=0) - 1).clip(0, most).astype(int)
+        right, bottom = np.ceil(points.max(axis=0) + 1).clip(0, most).astype(int)
+        part = as_float(image[top : bottom + 1, left : right + 1])
+        local = points - np.array([left, top])
         area = np.abs(signed_areas(points, self.triangles)).sum()
-        scale = float(np.sqrt(np.abs(self.base_areas).sum() / max(area, 1e-12)))
-        return _resized(image, points, scale) if scale < _COARSER else (image, points)
+        scale = float(np.sqrt(np.abs(self.base_areas).sum() / max(area, _FLAT)))
+        return _resized(part, local, scale) if scale < _COARSER else (part, local)
 
 
 def _resized(image: FloatImage, points: NDArray[Any], scale: float) -> tuple[FloatImage, NDArray[Any]]:
