@@ -12,7 +12,7 @@ from ksame.progress import Track, silent
 from ksame.spaces.facemodel import face_model
 from ksame.synthetic.expressions import EXPRESSIONS
 from ksame.synthetic.lighting import ILLUMINATIONS
-from ksame.synthetic.people import draw_people
+from ksame.synthetic.people import cast, draw_people
 from ksame.synthetic.render import Painter, Shot
 
 __all__ = ["synthetic"]
@@ -45,7 +45,8 @@ def synthetic(
     images_per_subject : int
         How many pictures of each.
     seed : int
-        The same seed gives the same bytes; more people leave the first ones as they are.
+        The same seed gives the same bytes. Two seeds may show some of the same people; the same subject name is
+        always the same person.
     size : (int, int)
         Height and width of a picture in pixels.
     expressions : sequence of str
@@ -58,7 +59,7 @@ def synthetic(
     Returns
     -------
     faces : FaceSet
-        With 478 landmarks a picture and the labels gender (F, M), age_band, skin_tone, expression and illumination.
+        With 478 landmarks a picture, subjects called "nobody" and a number, and the labels gender (F, M), age_band, skin_tone, expression and illumination.
 
     Examples
     --------
@@ -68,9 +69,10 @@ def synthetic(
     """
     _check(n, images_per_subject, size, expressions, illuminations)
     model = face_model()
-    people = draw_people(model, n, seed)
+    numbers = cast(n, seed)
+    people = draw_people(model, numbers)
     pairs = [(expression, light) for light in illuminations for expression in expressions]
-    shots = [_shots(pairs, images_per_subject, np.random.default_rng((seed, i, 1))) for i in range(n)]
+    shots = [_shots(pairs, images_per_subject, np.random.default_rng((seed, number))) for number in numbers]
     images = np.empty((n * images_per_subject, *size, 3), dtype=np.float32)
     landmarks = np.empty((len(images), len(model.base), 2))
     painted = Painter(model, size).paint(people, shots)
@@ -78,7 +80,6 @@ def synthetic(
         rows = slice(i * images_per_subject, (i + 1) * images_per_subject)
         images[rows], landmarks[rows] = next(painted)
     owner = np.repeat(np.arange(n), images_per_subject)
-    digits = len(str(n))
     attributes = {
         "gender": people.genders[owner],
         "age_band": people.ages[owner],
@@ -86,15 +87,16 @@ def synthetic(
         "expression": np.array([shot.expression for mine in shots for shot in mine]),
         "illumination": np.array([shot.illumination for mine in shots for shot in mine]),
     }
-    subjects = [f"person {i + 1:0{digits}}" for i in owner]
-    return FaceSet(images, np.array(subjects), landmarks, attributes)
+    subjects = np.array([f"nobody {number}" for number in numbers[owner]])
+    return FaceSet(images, subjects, landmarks, attributes)
 
 
 def _shots(pairs: list[tuple[str, str]], count: int, rng: np.random.Generator) -> list[Shot]:
     """Plan the pictures of one person: the first frontal, the others turned a little."""
     turns = rng.normal(0.0, _TURN, (count, 3)).clip(-0.2, 0.2) * [1.0, 0.6, 0.4]
     turns[0] = 0.0
-    return [Shot(*pairs[j % len(pairs)], *turns[j]) for j in range(count)]
+    grains = rng.integers(1 << 12, size=count)
+    return [Shot(*pairs[j % len(pairs)], *turns[j], int(grains[j])) for j in range(count)]
 
 
 def _check(n: int, images: int, size: tuple[int, int], expressions: Sequence[str], lights: Sequence[str]) -> None:

@@ -110,12 +110,12 @@ def surround(
         ears = _fade(1 - round_ear, 3 * soft)
         behind = _over(behind, cheeks * (0.72 + 0.2 * round_ear.clip(0, 1))[..., None], ears)
         person = np.maximum(person, ears)
-    window = _window(x, y, half_width, people.hair_line[i], people.parting[i], long) + ragged
+    window = _window(x, y, half_width, people.hair_line[i], people.parting[i], people.curtain[i]) + ragged
     cover = _fade(-skull, soft) * _fade(window, 2.5 * soft)
+    outline = _skull(side, y, half_width, 0.0, 0.0)
+    dome = _fade(-outline, soft) * (y < 0)
+    behind = _over(behind, crown * (0.80 + 0.2 * (-outline / 0.35).clip(0, 1))[..., None], dome)
     if people.baldness[i] > 0.5:
-        outline = _skull(side, y, half_width, 0.0, 0.0)
-        dome = _fade(-outline, soft) * (y < 0)
-        behind = _over(behind, crown * (0.80 + 0.2 * (-outline / 0.35).clip(0, 1))[..., None], dome)
         person = np.maximum(person, dome)
         cover = cover * _fade(y + 0.55 + 0.25 * (side - half_width), 0.25)
     sheen = 1.0 + 0.15 * np.exp(-(((np.hypot(x, y + 0.5) - 1.15) / 0.25) ** 2))
@@ -150,9 +150,9 @@ def _skull(side: Image, y: Image, half_width: float, volume: float, length: floa
     return np.asarray(np.where(y < -0.62, above, below))
 
 
-def _window(x: Image, y: Image, half_width: float, line: float, parting: float, long: bool) -> Image:
+def _window(x: Image, y: Image, half_width: float, line: float, parting: float, curtain: float) -> Image:
     """Return a signed measure that is negative where hair leaves the face free."""
-    wide = half_width - (0.10 if long else 0.02)
+    wide = half_width - curtain
     top = line + parting * x - 0.05 * np.cos(2.5 * x)
     arch = (abs(x / wide) ** 2.6 + (y.clip(None, 0) / np.asarray(top).clip(0.3, None)) ** 2) ** 0.5 - 1
     return np.asarray(np.where(y < 0, arch, abs(x) / wide - 1))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import product
 
 import cv2
 import numpy as np
@@ -14,6 +15,7 @@ from ksame.faces.faceset import FloatArray
 from ksame.spaces.facemodel import FaceModel
 from ksame.spaces.facemodel.geometry import with_forehead
 from ksame.synthetic.expressions import EXPRESSIONS, Expression, expressed, move
+from ksame.synthetic.features import decorate
 from ksame.synthetic.head import Canvas, Surround, surround
 from ksame.synthetic.lighting import ILLUMINATIONS, shading
 from ksame.synthetic.mouth import paint_mouth
@@ -22,6 +24,8 @@ from ksame.synthetic.people import People
 _EYE_LEVEL = 0.46  # of the height of the picture
 _PER_HEIGHT, _PER_WIDTH = 5.0, 3.7  # eye distances that fit into the picture
 _RIM = 0.07  # width of the soft edge of the face, in eye distances
+_NOISE = 0.012  # standard deviation of the sensor's noise
+_SHIFTS = 64
 CHUNK = 16  # people painted together; always the same, so that a person does not depend on how many follow
 
 
@@ -34,6 +38,8 @@ class Shot:
     expression, illumination : str
     yaw, pitch, roll : float
         In radians.
+    grain : int
+        Which noise the picture has.
     """
 
     expression: str
@@ -41,6 +47,7 @@ class Shot:
     yaw: float = 0.0
     pitch: float = 0.0
     roll: float = 0.0
+    grain: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +115,8 @@ class Painter:
             ]
             names = dict.fromkeys(shot.expression for i in rows for shot in shots[i])
             faces = {name: self._faces(codes, EXPRESSIONS[name]) for name in names}
+            for (_, textures), (j, i) in product(faces.values(), enumerate(rows)):
+                decorate(self.model, textures[j], people, i)
             for j, i in enumerate(rows):
                 around = surround(people, i, colours[0][j], colours[1][j], frames[j], self._canvas)
                 taken = [self._shoot(*(part[j] for part in faces[s.expression]), around, s) for s in shots[i]]
@@ -139,6 +148,7 @@ class Painter:
         behind = around.behind * (1 + (on_head - 1) * around.person)
         image = behind + (face - behind) * _soft_edge(covered, _RIM * self.eyes)
         image += (around.front * on_head - image) * around.cover
+        image += _grain(self.size, shot.grain)
         return image.clip(0.0, 1.0), points[: len(shape)]
 
 
@@ -160,3 +170,15 @@ def _soft_edge(covered: NDArray[np.bool_], width: float) -> NDArray[np.float32]:
     ramp = ((inside - 0.5) / max(1.0, width)).clip(0, 1).astype(np.float32)
     smooth = cv2.GaussianBlur(ramp, (0, 0), max(0.6, 0.35 * width)) * covered
     return np.asarray(smooth[..., None])
+
+
+def _grain(size: tuple[int, int], which: int) -> NDArray[np.float32]:
+    """Return the noise of a sensor, (height, width, 3); pictures differ in where it is taken from."""
+    noise = _noise(max(size) + _SHIFTS)
+    top, left = which % _SHIFTS, which // _SHIFTS % _SHIFTS
+    return noise[top : top + size[0], left : left + size[1]]
+
+
+@lru_cache(maxsize=4)
+def _noise(side: int) -> NDArray[np.float32]:
+    return np.random.default_rng(11).normal(0.0, _NOISE, (side, side, 3)).astype(np.float32)

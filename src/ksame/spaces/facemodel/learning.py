@@ -14,7 +14,7 @@ from ksame.spaces.facemodel.model import FaceModel, half_rows
 from ksame.spaces.facemodel.preparation import ATTRIBUTES, ODD, Prepared
 from ksame.spaces.pca import fit_pca
 
-SHAPE_MODES, TEXTURE_MODES = (30, 8), (84, 12)  # symmetric and antisymmetric
+SHAPE_MODES, TEXTURE_MODES = (24, 6), (60, 8)  # symmetric and antisymmetric
 DIRECTION_RIDGE, PREDICTION_RIDGE = 4.0, 150.0
 SHRINKAGE = 0.1  # of the covariance of codes towards its diagonal
 
