@@ -1,0 +1,1 @@
+"""Files that come with ksame: the face model."""

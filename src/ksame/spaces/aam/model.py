@@ -1,0 +1,283 @@
+"""The appearance model: a face is a shape and a shape-free texture, each a mean plus modes.
+
+Gross et al. 2006, section 4.2; Matthews and Baker 2004, section 2.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import cv2
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ksame.errors import InputError, parameter_error
+from ksame.faces.faceset import FloatArray, IntArray
+from ksame.faces.registration import Similarity
+from ksame.spaces.aam.warp import FloatImage, PiecewiseAffine, as_float
+
+SCHEMA = "ksame.appearance-model"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Params:
+    """One face in the words of an appearance model.
+
+    Attributes
+    ----------
+    shape : ndarray of shape (n_shape_modes,)
+    texture : ndarray of shape (n_texture_modes,)
+    pose : Similarity
+        From the base image to the photograph.
+    """
+
+    shape: FloatArray
+    texture: FloatArray
+    pose: Similarity
+
+
+@dataclass(frozen=True, eq=False)
+class AppearanceModel:
+    """Mean and modes of shape and texture: ``s = s0 + sum p_i s_i``, ``A = A0 + sum lambda_i A_i``.
+
+    Build one with :func:`ksame.spaces.aam.build`.
+
+    Attributes
+    ----------
+    mean_shape : ndarray of shape (n_points, 2)
+        In pixels of the base image.
+    shape_modes : ndarray of shape (n_shape_modes, n_points, 2)
+        Orthonormal, and orthogonal to every shift, rotation and scaling of the mean shape.
+    shape_variances : ndarray of shape (n_shape_modes,)
+    shape_total : float
+        Variance of the training shapes, all directions together.
+    triangles : ndarray of shape (n_triangles, 3)
+    size : (int, int)
+        Height and width of the base image.
+    mean_texture : ndarray of shape (n_pixels, channels), float32
+        One row for each base pixel inside the mesh, eyes and mouth included.
+    texture_modes : ndarray of shape (n_texture_modes, n_pixels, channels), float32
+        Orthonormal.
+    texture_variances : ndarray of shape (n_texture_modes,)
+    texture_total : float
+    """
+
+    mean_shape: FloatArray
+    shape_modes: FloatArray
+    shape_variances: FloatArray
+    shape_total: float
+    triangles: IntArray
+    size: tuple[int, int]
+    mean_texture: FloatImage
+    texture_modes: FloatImage
+    texture_variances: FloatArray
+    texture_total: float
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                # One memory layout, so that a model read from a file gives the same bits as the one written.
+                array = np.ascontiguousarray(value).view()
+                array.flags.writeable = False
+                object.__setattr__(self, name, array)
+        points, pixels, channels = len(self.mean_shape), *self.mean_texture.shape
+        expected = {
+            "mean_shape": (points, 2),
+            "shape_modes": (len(self.shape_variances), points, 2),
+            "mean_texture": (self.warp.n_pixels, channels),
+            "texture_modes": (len(self.texture_variances), pixels, channels),
+        }
+        for name, shape in expected.items():
+            found = getattr(self, name).shape
+            if found != shape:
+                raise InputError(f"The {name} of an appearance model must have shape {shape}. Got {found}.")
+
+    @cached_property
+    def warp(self) -> PiecewiseAffine:
+        """The warps between the base and other shapes."""
+        return PiecewiseAffine(self.mean_shape, self.triangles, self.size)
+
+    @property
+    def channels(self) -> int:
+        """1 for grey, 3 for colour."""
+        return int(self.mean_texture.shape[1])
+
+    @property
+    def _texture_rows(self) -> FloatImage:
+        return self.texture_modes.reshape(len(self.texture_modes), self.mean_texture.size)
+
+    def truncated(self, shape: int | None = None, texture: int | None = None) -> AppearanceModel:
+        """Return the model with only its first ``shape`` and ``texture`` modes; None keeps all."""
+        for name, value, modes in (
+            ("shape", shape, self.shape_modes),
+            ("texture", texture, self.texture_modes),
+        ):
+            if value is not None and not 0 <= value <= len(modes):
+                raise parameter_error(
+                    name, "AppearanceModel.truncated", f"an integer in [0, {len(modes)}]", value
+                )
+        return replace(
+            self,
+            shape_modes=self.shape_modes[:shape],
+            shape_variances=self.shape_variances[:shape],
+            texture_modes=self.texture_modes[:texture],
+            texture_variances=self.texture_variances[:texture],
+        )
+
+    # Analysis: from a photograph to parameters
+
+    def shape_params(self, points: ArrayLike) -> tuple[FloatArray, Similarity]:
+        """Return shape parameters and pose of points, (n_points, 2), in closed form.
+
+        Pose is the similarity that takes the mean shape closest to the points. As no shape mode moves the
+        mean shape like a similarity does, points made by the model give back exactly their parameters.
+        """
+        found = np.asarray(points, dtype=np.float64)
+        if found.shape != self.mean_shape.shape:
+            raise InputError(f"Expected landmarks of shape {self.mean_shape.shape}. Got {found.shape}.")
+        pose = Similarity.estimate(self.mean_shape, found)
+        rest = pose.inverse().apply(found) - self.mean_shape
+        return np.einsum("kpc,pc->k", self.shape_modes, rest), pose
+
+    def texture_params(self, texture: NDArray[Any]) -> FloatArray:
+        """Return the coefficients, (n_texture_modes,), of texture rows of shape (n_pixels, channels)."""
+        rest = (np.asarray(texture, dtype=np.float32) - self.mean_texture).ravel()
+        return np.asarray(self._texture_rows @ rest, dtype=np.float64)
+
+    def params_from_landmarks(self, image: NDArray[Any], points: ArrayLike) -> Params:
+        """Return the parameters of the face at ``points`` in an image, in closed form."""
+        self._check_channels(image)
+        shape, pose = self.shape_params(points)
+        texture = self.warp.sample(image, np.asarray(points, dtype=np.float64))
+        return Params(shape, self.texture_params(texture), pose)
+
+    # Synthesis: from parameters to pictures
+
+    def shape(self, params: FloatArray) -> FloatArray:
+        """Return the points, (n_points, 2), of shape parameters, in pixels of the base image."""
+        return np.asarray(self.mean_shape + np.einsum("k,kpc->pc", params, self.shape_modes))
+
+    def points(self, params: Params) -> FloatArray:
+        """Return the points, (n_points, 2), of a face where it lies in the photograph."""
+        return params.pose.apply(self.shape(params.shape))
+
+    def texture(self, params: FloatArray) -> FloatImage:
+        """Return the texture rows, (n_pixels, channels), of texture parameters, not clipped."""
+        rows = np.asarray(params, dtype=np.float32) @ self._texture_rows
+        return np.asarray(rows.reshape(self.mean_texture.shape) + self.mean_texture)
+
+    def synthesise(self, params: Params) -> tuple[FloatImage, FloatArray]:
+        """Return the texture rows of a face and its points in the photograph."""
+        return self.texture(params.texture), self.points(params)
+
+    def render(self, params: Params, size: tuple[int, int], *, background: float = 0.5) -> FloatImage:
+        """Paint a face on a plain background.
+
+        Parameters
+        ----------
+        params : Params
+        size : (int, int)
+            Height and width of the picture.
+        background : float
+            Brightness in [0, 1] of everything outside the mesh.
+
+        Returns
+        -------
+        image : ndarray of shape (height, width, channels), float32, not clipped
+        """
+        texture, points = self.synthesise(params)
+        return paint(
+            self.warp, texture, points, np.full((*size, self.channels), background, dtype=np.float32)
+        )
+
+    def render_into(self, photograph: NDArray[Any], params: Params, *, feather: float = 0.0) -> FloatImage:
+        """Paint a face into a photograph, (height, width, channels), of which a copy is returned.
+
+        Parameters
+        ----------
+        photograph : ndarray of shape (height, width, channels)
+        params : Params
+        feather : float
+            Width in pixels of the rim, inside the mesh, where face and photograph mix. A wide rim looks
+            smoother and leaves more of the person visible.
+        """
+        self._check_channels(photograph)
+        texture, points = self.synthesise(params)
+        return paint(self.warp, texture, points, as_float(photograph), feather=feather)
+
+    def _check_channels(self, image: NDArray[Any]) -> None:
+        if image.ndim != 3 or image.shape[2] != self.channels:
+            raise InputError(
+                f"Expected an image of shape (height, width, {self.channels}). Got {image.shape}."
+            )
+
+    # Storage: plain arrays, nothing that runs code when it is read
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return everything as named arrays, ready for :func:`numpy.savez`."""
+        fields = {name: np.asarray(getattr(self, name)) for name in self.__dataclass_fields__}
+        return {"schema": np.array(SCHEMA), "version": np.array(VERSION), **fields}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> AppearanceModel:
+        """Rebuild a model from what :meth:`arrays` returned."""
+        names = set(cls.__dataclass_fields__)
+        missing = sorted((names | {"schema", "version"}) - set(arrays))
+        if missing:
+            raise InputError(f"Not an appearance model: {', '.join(missing)} missing.")
+        schema, version = str(arrays["schema"]), int(arrays["version"])
+        if (schema, version) != (SCHEMA, VERSION):
+            raise InputError(f"Expected {SCHEMA} version {VERSION}. Got {schema} version {version}.")
+        values: dict[str, Any] = {name: arrays[name] for name in names}
+        height, width = (int(side) for side in values["size"])
+        values["size"] = (height, width)
+        for name in ("shape_total", "texture_total"):
+            values[name] = float(values[name])
+        for name in ("mean_texture", "texture_modes"):
+            values[name] = np.asarray(values[name], dtype=np.float32)
+        return cls(**values)
+
+    def save(self, file: Path | BinaryIO) -> None:
+        """Write the model as a compressed ``.npz`` file."""
+        np.savez_compressed(file, **self.arrays())  # type: ignore[arg-type]
+
+    @classmethod
+    def load(cls, file: Path | BinaryIO) -> AppearanceModel:
+        """Read a model that :meth:`save` wrote; pickled content is refused."""
+        return cls.from_arrays(read_arrays(file))
+
+
+def read_arrays(file: Path | BinaryIO) -> dict[str, NDArray[Any]]:
+    """Read all arrays of an ``.npz`` file; pickled content is refused."""
+    try:
+        if isinstance(file, Path):
+            with file.open("rb") as handle:  # closed even where NumPy gives up half-way
+                return read_arrays(handle)
+        archive = np.load(file, allow_pickle=False)
+        return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{file}: not a readable .npz file ({error}).") from error
+
+
+def paint(
+    warp: PiecewiseAffine, texture: FloatImage, points: FloatArray, onto: FloatImage, *, feather: float = 0.0
+) -> FloatImage:
+    """Paint texture rows, (n_pixels, channels), at ``points`` over a copy of ``onto``."""
+    if feather < 0:
+        raise parameter_error("feather", "paint", "a number of pixels, at least 0", feather)
+    height, width = onto.shape[:2]
+    face, covered = warp.from_base(texture, points, (height, width))
+    if feather == 0:
+        return np.where(covered[..., None], face, onto)
+    inward = cv2.distanceTransform(covered.astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    share = (inward / np.float32(feather)).clip(0.0, 1.0)[..., None]
+    return np.asarray(share * face + (1.0 - share) * onto)

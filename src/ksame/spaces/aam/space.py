@@ -1,0 +1,146 @@
+"""The model space: a face is its shape and texture parameters in an appearance model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.errors import InputError
+from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.faces.registration import Similarity
+from ksame.spaces.aam.build import build
+from ksame.spaces.aam.model import AppearanceModel, Params, read_arrays
+
+
+@dataclass(frozen=True, eq=False)
+class AamSpace:
+    """Parameters of an Active Appearance Model (Gross et al. 2006, section 4.2).
+
+    A code is the shape parameters times a weight, then the texture parameters. The weight is the square
+    root of texture variance over shape variance, so that both count alike in a distance (Cootes, Edwards
+    and Taylor 2001, section 2.1). Pose is not part of a code: faces are decoded where the training faces
+    lie on average, on a plain background.
+
+    Parameters
+    ----------
+    shape, texture : int, float in (0, 1] or None
+        A number of modes, a share of the variance to keep, or all.
+    width : int
+        Width of the base image in pixels.
+    zero_first_texture : bool
+        Set the first texture parameter, overall brightness, to zero, so that light takes no part in who is
+        alike (Sun et al. 2015).
+    background : float
+        Brightness in [0, 1] around the decoded face.
+    """
+
+    shape: int | float | None = 0.98
+    texture: int | float | None = 0.95
+    width: int = 128
+    zero_first_texture: bool = False
+    background: float = 0.5
+    model_: AppearanceModel | None = None
+    pose_: Similarity | None = None
+    size_: tuple[int, int] | None = None
+
+    name = "aam"
+
+    def params(self) -> dict[str, Any]:
+        """Return the public parameters."""
+        names = ("shape", "texture", "width", "zero_first_texture", "background")
+        return {name: getattr(self, name) for name in names}
+
+    def fit(self, faces: FaceSet) -> AamSpace:
+        """Build the appearance model from ``faces``, which need landmarks."""
+        points = _landmarks(faces)
+        model = build(faces.images, points, shape=self.shape, texture=self.texture, width=self.width)
+        return self.with_model(
+            model, Similarity.estimate(model.mean_shape, points.mean(axis=0)), faces.shape[1:3]
+        )
+
+    def with_model(self, model: AppearanceModel, pose: Similarity, size: tuple[int, int]) -> AamSpace:
+        """Return the space of a model built elsewhere.
+
+        Parameters
+        ----------
+        model : AppearanceModel
+        pose : Similarity
+            From the base image to where decoded faces shall lie.
+        size : (int, int)
+            Height and width of decoded images.
+        """
+        return replace(self, model_=model, pose_=pose, size_=size)
+
+    @property
+    def model(self) -> AppearanceModel:
+        """The fitted appearance model."""
+        return self._fitted()[0]
+
+    @property
+    def weight(self) -> float:
+        """What shape parameters are multiplied with in a code."""
+        model = self.model
+        if model.shape_total <= 0 or model.texture_total <= 0:
+            return 1.0
+        return float(np.sqrt(model.texture_total / model.shape_total))
+
+    def encode(self, faces: FaceSet) -> FloatArray:
+        """Return codes of shape (n_faces, n_shape_modes + n_texture_modes) of faces with landmarks."""
+        model = self.model
+        codes = []
+        for image, points in zip(faces.images, _landmarks(faces), strict=True):
+            found = model.params_from_landmarks(image, points)
+            codes.append(np.concatenate([found.shape * self.weight, self._without_light(found.texture)]))
+        return np.stack(codes)
+
+    def decode(self, codes: FloatArray) -> FloatArray:
+        """Return images of shape (n, height, width, channels), not yet clipped."""
+        model, pose, size = self._fitted()
+        n_shape, n_codes = len(model.shape_modes), len(model.shape_modes) + len(model.texture_modes)
+        if codes.ndim != 2 or codes.shape[1] != n_codes:
+            raise InputError(f"Expected codes of shape (n, {n_codes}). Got {codes.shape}.")
+        images = np.empty((len(codes), *size, model.channels))
+        for i, code in enumerate(codes):
+            found = Params(code[:n_shape] / self.weight, self._without_light(code[n_shape:]), pose)
+            images[i] = model.render(found, size, background=self.background)
+        return images
+
+    def _without_light(self, texture: FloatArray) -> FloatArray:
+        return np.concatenate([[0.0], texture[1:]]) if self.zero_first_texture else texture
+
+    def _fitted(self) -> tuple[AppearanceModel, Similarity, tuple[int, int]]:
+        if self.model_ is None or self.pose_ is None or self.size_ is None:
+            raise RuntimeError("AamSpace is not fitted; call fit(faces) first.")
+        return self.model_, self.pose_, self.size_
+
+    def save(self, file: Path | BinaryIO) -> None:
+        """Write what was fitted as a compressed ``.npz`` file; the parameters are not part of it."""
+        model, pose, size = self._fitted()
+        extra: Mapping[str, NDArray[Any]] = {
+            "space_pose": np.array([pose.a, pose.b, pose.tx, pose.ty]),
+            "space_size": np.array(size),
+        }
+        np.savez_compressed(file, **model.arrays(), **extra)  # type: ignore[arg-type]
+
+    def load(self, file: Path | BinaryIO) -> AamSpace:
+        """Return this space with what :meth:`save` wrote; pickled content is refused."""
+        arrays = read_arrays(file)
+        missing = {"space_pose", "space_size"} - set(arrays)
+        if missing:
+            raise InputError(f"{file}: not a model space: {', '.join(sorted(missing))} missing.")
+        a, b, tx, ty = (float(v) for v in arrays["space_pose"])
+        height, width = (int(v) for v in arrays["space_size"])
+        return self.with_model(AppearanceModel.from_arrays(arrays), Similarity(a, b, tx, ty), (height, width))
+
+
+def _landmarks(faces: FaceSet) -> FloatArray:
+    if faces.landmarks is None:
+        raise InputError(
+            "The model space needs faces with landmarks. Detect them, or give them in labels.csv."
+        )
+    return faces.landmarks

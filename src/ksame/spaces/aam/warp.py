@@ -1,0 +1,235 @@
+"""Piecewise-affine warps between a base shape and any other (Matthews and Baker 2004, section 2.2).
+
+Everything about the base is computed once: which pixels lie inside the mesh, in which triangle, with which
+barycentric weights. Sampling a photograph at the base is then one product of a sparse matrix with the
+points and one call of OpenCV. Painting a texture at another shape fills all triangles at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage, sparse
+from scipy.spatial import Delaunay, QhullError
+
+from ksame.errors import InputError
+from ksame.faces.faceset import FloatArray, IntArray
+from ksame.spaces.aam.raster import Spans, barycentric, signed_areas
+
+FloatImage = NDArray[np.float32]
+_ROW = 256  # samples are laid out in rows of this length, for OpenCV refuses images of 32768 rows or more
+_FLAT = 1e-12  # an area that counts as none
+_COARSER = 0.6  # below this scale neighbouring pixels are averaged first, lest some be skipped
+_FLAT = 1e-12  # an area or a slope that counts as none
+_EDGE = (
+    1e-9  # pixel centres this close to an edge belong to both triangles, so that no gap opens between them
+)
+
+
+def as_float(image: NDArray[Any]) -> FloatImage:
+    """Return an image as float32; integers are scaled by the largest value of their type."""
+    array = np.asarray(image)
+    if np.issubdtype(array.dtype, np.integer):
+        return np.asarray(array / np.float32(np.iinfo(array.dtype).max), dtype=np.float32)
+    return np.asarray(array, dtype=np.float32)
+
+
+def triangulate(points: FloatArray) -> IntArray:
+    """Return the Delaunay triangles, (n_triangles, 3), of points (n_points, 2), all turning the same way."""
+    try:
+        triangles = np.asarray(Delaunay(points).simplices, dtype=np.intp)
+    except (QhullError, ValueError) as error:
+        raise InputError("The mean shape cannot be triangulated: its points lie on one line.") from error
+    area = signed_areas(points, triangles)
+    size = float(np.ptp(points, axis=0).max())
+    triangles = np.where((area < 0)[:, None], triangles[:, [0, 2, 1]], triangles)
+    return triangles[np.abs(area) > 1e-9 * size**2]
+
+
+@dataclass(frozen=True, eq=False)
+class PiecewiseAffine:
+    """The warps between a base shape and other shapes of the same points.
+
+    Parameters
+    ----------
+    base : ndarray of shape (n_points, 2)
+        Where the points lie in the base image.
+    triangles : ndarray of shape (n_triangles, 3)
+        Indices of points.
+    size : (int, int)
+        Height and width of the base image.
+
+    Examples
+    --------
+    >>> square = np.array([[0.0, 0.0], [3.0, 0.0], [3.0, 3.0], [0.0, 3.0]])
+    >>> warp = PiecewiseAffine(square, triangulate(square), (4, 4))
+    >>> picture = np.arange(36, dtype=np.float32).reshape(6, 6, 1)
+    >>> warp.to_base(picture, square + 1)[..., 0].astype(int).tolist()
+    [[7, 8, 9, 10], [13, 14, 15, 16], [19, 20, 21, 22], [25, 26, 27, 28]]
+    """
+
+    base: FloatArray
+    triangles: IntArray
+    size: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        if self.triangles.ndim != 2 or self.triangles.shape[1] != 3 or len(self.triangles) == 0:
+            raise InputError(f"Triangles must have shape (n_triangles, 3). Got {self.triangles.shape}.")
+        if self.triangles.min() < 0 or self.triangles.max() >= len(self.base):
+            raise InputError(f"Triangles must name points 0 to {len(self.base) - 1}.")
+
+    @cached_property
+    def base_areas(self) -> FloatArray:
+        """Twice the signed area of each triangle of the base, (n_triangles,)."""
+        return signed_areas(self.base, self.triangles)
+
+    @cached_property
+    def _raster(self) -> tuple[IntArray, IntArray]:
+        """Flat indices of the base pixels inside the mesh, in order, and the triangle of each."""
+        spans = Spans.of(self.base, self.triangles, self.size, np.arange(len(self.triangles)))
+        owner = np.full(self.size[0] * self.size[1], -1, dtype=np.intp)
+        owner[spans.pixels] = spans.owner
+        inside = np.flatnonzero(owner >= 0)
+        return inside, owner[inside]
+
+    @property
+    def n_pixels(self) -> int:
+        """How many pixels of the base lie inside the mesh."""
+        return len(self._raster[0])
+
+    @cached_property
+    def mask(self) -> NDArray[np.bool_]:
+        """Which pixels of the base lie inside the mesh, (height, width)."""
+        mask = np.zeros(self.size[0] * self.size[1], dtype=bool)
+        mask[self._raster[0]] = True
+        return mask.reshape(self.size)
+
+    @cached_property
+    def weights(self) -> Any:
+        """The sparse matrix (n_pixels, n_points) that takes points to the place each pixel comes from."""
+        inside, owner = self._raster
+        corners = self.triangles[owner]
+        xy = np.stack([inside % self.size[1], inside // self.size[1]], axis=1).astype(np.float64)
+        share = barycentric(self.base, self.triangles)[owner]
+        values = np.einsum("nki,ni->nk", share[..., :2], xy) + share[..., 2]
+        rows = np.repeat(np.arange(len(inside)), 3)
+        shape = (len(inside), len(self.base))
+        return sparse.csr_array((values.ravel(), (rows, corners.ravel())), shape=shape)
+
+    @cached_property
+    def _nearest(self) -> IntArray:
+        """For each pixel of the base, the row of the nearest pixel inside the mesh, (height, width)."""
+        rows = np.zeros(self.size, dtype=np.intp)
+        rows[self.mask] = np.arange(self.n_pixels)
+        y, x = ndimage.distance_transform_edt(~self.mask, return_distances=False, return_indices=True)
+        return np.asarray(rows[y, x])
+
+    def image(self, texture: NDArray[Any]) -> FloatImage:
+        """Lay texture rows, (n_pixels, channels), out as the base image; the nearest fills the outside."""
+        return np.asarray(texture, dtype=np.float32)[self._nearest]
+
+    def sample(self, image: NDArray[Any], points: FloatArray, *, smooth: bool = True) -> FloatImage:
+        """Take the pixels of ``image`` under the mesh at ``points``: shape-free texture.
+
+        Parameters
+        ----------
+        image : ndarray of shape (height, width, channels)
+            Integers are scaled by the largest value of their type. Beyond its borders the border repeats.
+        points : ndarray of shape (n_points, 2)
+        smooth : bool
+            Average neighbouring pixels where the photograph is much finer than the base.
+
+        Returns
+        -------
+        texture : ndarray of shape (n_pixels, channels), float32
+        """
+        if smooth:
+            source, points = self._reduced(image, points)
+        else:
+            source = as_float(image)
+        where = np.zeros((2, -(-self.n_pixels // _ROW) * _ROW), dtype=np.float32)
+        where[:, : self.n_pixels] = (self.weights @ points).T
+        x, y = where.reshape(2, -1, _ROW)
+        taken = cv2.remap(source, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        return np.asarray(taken, dtype=np.float32).reshape(where.shape[1], -1)[: self.n_pixels]
+
+    def to_base(self, image: NDArray[Any], points: FloatArray) -> FloatImage:
+        """Warp the face at ``points`` to the base: (height, width, channels), zero outside the mesh."""
+        taken = self.sample(image, points)
+        result = np.zeros((*self.size, taken.shape[1]), dtype=np.float32)
+        result[self.mask] = taken
+        return result
+
+    def from_base(
+        self, texture: NDArray[Any], points: FloatArray, size: tuple[int, int]
+    ) -> tuple[FloatImage, NDArray[np.bool_]]:
+        """Paint texture rows at another shape.
+
+        Where triangles fold over one another, those that kept their orientation cover those that flipped, and
+        of these the ones that grew most cover the rest: they face the camera.
+
+        Parameters
+        ----------
+        texture : ndarray of shape (n_pixels, channels)
+        points : ndarray of shape (n_points, 2)
+        size : (int, int)
+            Height and width of the image to paint.
+
+        Returns
+        -------
+        image : ndarray of shape (height, width, channels), float32
+            Zero where the mesh does not reach.
+        covered : ndarray of bool of shape (height, width)
+        """
+        picture = self.image(texture)
+        result = np.zeros((*size, picture.shape[2]), dtype=np.float32)
+        covered = np.zeros(size, dtype=bool)
+        low = np.floor(points.min(axis=0)).clip(0, (size[1], size[0])).astype(int)
+        high = np.ceil(points.max(axis=0)).clip(-1, (size[1] - 1, size[0] - 1)).astype(int)
+        (left, top), (width, height) = low, (high - low + 1).clip(min=0)
+        if width * height == 0:
+            return result, covered
+        local = points - low
+        growth = signed_areas(local, self.triangles) / self.base_areas
+        spans = Spans.of(local, self.triangles, (height, width), np.argsort(growth, kind="stable"))
+        inside = np.zeros(height * width, dtype=bool)
+        inside[spans.pixels] = True
+        where = np.zeros((2, height * width), dtype=np.float32)
+        to_base = np.einsum("tkc,tki->cti", self.base[self.triangles], barycentric(local, self.triangles))
+        for axis in range(2):
+            where[axis][spans.pixels] = spans.values(to_base[axis])
+        shrink = float(np.sqrt(np.abs(growth * self.base_areas).sum() / np.abs(self.base_areas).sum()))
+        if shrink < _COARSER:
+            picture, moved = _resized(picture, where.T, shrink)
+            where = moved.T
+        x, y = where.reshape(2, height, width)
+        picked = cv2.remap(picture, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        mask = inside.reshape(height, width)
+        window = np.s_[top : top + height, left : left + width]
+        result[window] = np.asarray(picked).reshape(height, width, -1) * mask[..., None]
+        covered[window] = mask
+        return result, covered
+
+    def _reduced(self, image: NDArray[Any], points: FloatArray) -> tuple[FloatImage, FloatArray]:
+        """Cut the mesh out of an image and shrink it if it is much finer than the base."""
+        most = np.array(image.shape[1::-1]) - 1
+        left, top = np.floor(points.min(axis=0) - 1).clip(0, most).astype(int)
+        right, bottom = np.ceil(points.max(axis=0) + 1).clip(0, most).astype(int)
+        part = as_float(image[top : bottom + 1, left : right + 1])
+        local = points - np.array([left, top])
+        area = np.abs(signed_areas(points, self.triangles)).sum()
+        scale = float(np.sqrt(np.abs(self.base_areas).sum() / max(area, _FLAT)))
+        return _resized(part, local, scale) if scale < _COARSER else (part, local)
+
+
+def _resized(image: FloatImage, points: NDArray[Any], scale: float) -> tuple[FloatImage, NDArray[Any]]:
+    """Shrink an image by averaging and move ``points`` along, pixel centres being whole numbers in both."""
+    height, width = (max(1, round(side * scale)) for side in image.shape[:2])
+    small = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+    factor = np.array([width / image.shape[1], height / image.shape[0]])
+    return np.asarray(small), ((points + 0.5) * factor - 0.5).astype(points.dtype)

@@ -1,0 +1,295 @@
+"""The shipped face model: statistics of shape and texture over several hundred people together.
+
+A person is a code: how many standard deviations along each mode of shape and each mode of texture. Shapes are meshes
+in space, aligned and frontal; textures are colours on a base face, with the light evened and without hair. The modes
+are those of the faces and their mirror images together, so each is either symmetric or antisymmetric and half of it
+says all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.errors import InputError
+from ksame.faces.faceset import FloatArray, IntArray
+from ksame.spaces.aam.warp import PiecewiseAffine
+from ksame.spaces.facemodel.geometry import align, surface_depth, with_forehead
+from ksame.spaces.facemodel.light import Evener, blur_inside
+
+FORMAT = "ksame-face-model"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class FaceModel:
+    """Mean and modes of shape and texture, and the directions in which labels change them.
+
+    Parameters
+    ----------
+    size : (int, int)
+        Height and width of the base image.
+    base : ndarray of shape (478, 3)
+        The mean shape, in pixels of the base image; z towards the viewer.
+    triangles : ndarray of shape (n_triangles, 3)
+        Over the 504 points of the base with its forehead.
+    shape_modes : ndarray of shape (n_shape, 478, 3)
+        In pixels of the base, one standard deviation each.
+    texture_mean : ndarray of shape (n_half, 3)
+        RGB in [0, 1] on the left half of the base's pixels.
+    texture_modes : ndarray of int8 of shape (n_texture, n_half, 3)
+        Times ``texture_scales``: one standard deviation each.
+    texture_scales : ndarray of shape (n_texture,)
+    parity : ndarray of shape (n_shape + n_texture,)
+        1 for symmetric modes, -1 for antisymmetric ones.
+    attributes : tuple of str
+        What the directions change.
+    attribute_means, attribute_stds : ndarray of shape (n_attributes,)
+        Of the training faces.
+    directions : ndarray of shape (n_attributes, n_shape + n_texture)
+        Change of the code per standard deviation of an attribute, the other attributes held.
+    spread : ndarray of shape (n_shape + n_texture, n_shape + n_texture)
+        Square root of the covariance of what the attributes do not explain: what makes a person.
+    predictors : ndarray of shape (n_attributes, n_shape + n_texture + 1)
+        Weights and intercept that read each attribute, in standard deviations, from a code.
+    """
+
+    size: tuple[int, int]
+    base: FloatArray
+    triangles: IntArray
+    shape_modes: FloatArray
+    texture_mean: NDArray[np.float32]
+    texture_modes: NDArray[np.int8]
+    texture_scales: FloatArray
+    parity: FloatArray
+    attributes: tuple[str, ...]
+    attribute_means: FloatArray
+    attribute_stds: FloatArray
+    directions: FloatArray
+    spread: FloatArray
+    predictors: FloatArray
+
+    @property
+    def n_shape(self) -> int:
+        """How many modes of shape there are; they come first in a code."""
+        return len(self.shape_modes)
+
+    @property
+    def n_codes(self) -> int:
+        """The length of a code."""
+        return len(self.shape_modes) + len(self.texture_modes)
+
+    @cached_property
+    def warp(self) -> PiecewiseAffine:
+        """The warps between the base, forehead included, and other shapes of the same 504 points."""
+        return PiecewiseAffine(with_forehead(self.base)[:, :2], self.triangles, self.size)
+
+    @cached_property
+    def evener(self) -> Evener:
+        """What evens the light of a texture on this base."""
+        return Evener(self.base, self.warp.mask, normals(self.warp, surface_depth(self.base)))
+
+    @cached_property
+    def _halves(self) -> tuple[IntArray, IntArray]:
+        """For each pixel inside the base, its row in the left half, and whether it lies there (1) or not (-1)."""
+        return half_rows(self.warp.mask)
+
+    @cached_property
+    def _modes(self) -> Mapping[int, NDArray[np.float32]]:
+        """Texture modes of each parity, (n_modes, n_half * 3), one standard deviation each."""
+        scaled = self.texture_modes * self.texture_scales[:, None, None].astype(np.float32)
+        which = self.parity[self.n_shape :]
+        return {sign: scaled[which == sign].reshape(int((which == sign).sum()), -1) for sign in (1, -1)}
+
+    def shapes(self, codes: FloatArray) -> FloatArray:
+        """Return the frontal meshes, (n, 478, 3), of codes of shape (n, n_codes), in pixels of the base."""
+        return self.base + np.tensordot(codes[:, : self.n_shape], self.shape_modes, axes=1)
+
+    def textures(self, codes: FloatArray) -> NDArray[np.float32]:
+        """Return the textures, (n, n_pixels, 3), of codes of shape (n, n_codes), not clipped."""
+        weights = codes[:, self.n_shape :].astype(np.float32)
+        parity = self.parity[self.n_shape :]
+        even, odd = (
+            (weights[:, parity == sign] @ self._modes[sign]).reshape(len(codes), -1, 3) for sign in (1, -1)
+        )
+        rows, side = self._halves
+        return np.asarray((even + self.texture_mean)[:, rows] + odd[:, rows] * side[:, None].astype(np.float32))
+
+    def encode(self, points: FloatArray, texture: NDArray[np.float32]) -> FloatArray:
+        """Return the code, (n_codes,), of one face.
+
+        Parameters
+        ----------
+        points : ndarray of shape (478, 3)
+            The mesh in any position, size and turn; z towards the viewer.
+        texture : ndarray of shape (n_pixels, 3)
+            Shape-free, its light evened: see :meth:`texture_of`.
+        """
+        aligned, _ = align(points[None], self.base)
+        modes = self.shape_modes.reshape(self.n_shape, -1)
+        shape = _project(aligned.reshape(1, -1) - self.base.ravel(), modes)
+        rows, side = self._halves
+        mirrored = texture[self._mirror]
+        left = np.flatnonzero(side > 0)[np.argsort(rows[side > 0])]
+        even = 0.5 * (texture + mirrored)[left] - self.texture_mean
+        odd = 0.5 * (texture - mirrored)[left]
+        code = np.zeros(len(self.texture_modes))
+        for sign, part in ((1, even), (-1, odd)):
+            code[self.parity[self.n_shape :] == sign] = _project(part.reshape(1, -1), self._modes[sign])[0]
+        return np.concatenate([shape[0], code])
+
+    def texture_of(self, image: NDArray[Any], points: FloatArray) -> NDArray[np.float32]:
+        """Take the texture, (n_pixels, 3), of a face in a photograph and even its light.
+
+        Parameters
+        ----------
+        image : ndarray of shape (height, width, 3)
+            RGB in [0, 1].
+        points : ndarray of shape (478, 2 or more)
+            In pixels of the image.
+        """
+        taken = self.warp.to_base(image, with_forehead(points[:, :2]))
+        mean = self.warp.image(self.textures(np.zeros((1, self.n_codes)))[0]) * self.warp.mask[..., None]
+        evened = self.evener.without_top_light(self.evener.without_side_light(taken), mean)
+        return self.evener.without_hair(evened, mean)[0][self.warp.mask]
+
+    @cached_property
+    def _mirror(self) -> IntArray:
+        index = np.full(self.size, -1, dtype=np.intp)
+        index[self.warp.mask] = np.arange(self.warp.n_pixels)
+        return np.asarray(index[:, ::-1][self.warp.mask])
+
+    def direction(self, attribute: str) -> FloatArray:
+        """Return the change of code, (n_codes,), for one unit of an attribute, in the unit it was measured in."""
+        return self.directions[self._index(attribute)] / self.attribute_stds[self._index(attribute)]
+
+    def moved(self, codes: FloatArray, changes: Mapping[str, float]) -> FloatArray:
+        """Return codes, (n, n_codes), moved by so many units of each attribute named."""
+        step = sum((change * self.direction(name) for name, change in changes.items()), np.zeros(self.n_codes))
+        return codes + step
+
+    def labelled(self, labels: Mapping[str, float]) -> FloatArray:
+        """Return the code, (n_codes,), of the mean person with these values of attributes, in their own units."""
+        means = dict(zip(self.attributes, self.attribute_means, strict=True))
+        zero = np.zeros(self.n_codes)
+        return self.moved(zero, {name: value - float(means.get(name, 0.0)) for name, value in labels.items()})
+
+    def predicted(self, codes: FloatArray, attribute: str) -> FloatArray:
+        """Read an attribute, (n,), in its own unit, from codes of shape (n, n_codes)."""
+        i = self._index(attribute)
+        read = codes @ self.predictors[i, :-1] + self.predictors[i, -1]
+        return np.asarray(read * self.attribute_stds[i] + self.attribute_means[i])
+
+    def mean_colours(self, codes: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
+        """Return the mean colour, (n, 3), that faces of codes (n, n_codes) have on a symmetric part of the base."""
+        rows = np.unique(self._halves[0][where[self.warp.mask]])
+        modes = self._modes[1].reshape(-1, *self.texture_mean.shape)[:, rows].mean(axis=1)
+        weights = codes[:, self.n_shape :][:, self.parity[self.n_shape :] > 0]
+        return np.asarray(self.texture_mean[rows].mean(axis=0) + weights @ modes)
+
+    def _index(self, attribute: str) -> int:
+        if attribute not in self.attributes:
+            known = ", ".join(self.attributes)
+            raise InputError(f"The face model knows no attribute {attribute!r}. It knows {known}.")
+        return self.attributes.index(attribute)
+
+    def save(self, file: IO[bytes]) -> None:
+        """Write the model as an .npz file without pickled objects."""
+        stored = {
+            name: np.asarray(getattr(self, name)).astype(kind) if kind else np.asarray(getattr(self, name))
+            for name, kind in _STORED.items()
+        }
+        np.savez_compressed(file, format=np.array(FORMAT), version=np.array(VERSION), **stored)
+
+    @classmethod
+    def load(cls, file: IO[bytes] | Path) -> FaceModel:
+        """Read a model written by :meth:`save`."""
+        try:
+            with np.load(file, allow_pickle=False) as stored:
+                if str(stored["format"]) != FORMAT or int(stored["version"]) != VERSION:
+                    raise InputError(f"{file}: expected {FORMAT} version {VERSION}.")
+                arrays = {name: stored[name] for name in _STORED}
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(f"{file}: not a face model ({error}). Install ksame again.") from error
+        height, width = (int(side) for side in arrays.pop("size"))
+        names = tuple(str(name) for name in arrays.pop("attributes"))
+        for name, array in arrays.items():
+            if array.dtype != np.int8 or name == "parity":
+                kind = np.float32 if name == "texture_mean" else np.intp if name == "triangles" else np.float64
+                arrays[name] = array.astype(kind)
+            arrays[name].flags.writeable = False
+        return cls(size=(height, width), attributes=names, **arrays)
+
+
+_STORED: Mapping[str, type | None] = MappingProxyType(
+    {
+        "size": np.int16,
+        "base": np.float32,
+        "triangles": np.int16,
+        "shape_modes": np.float16,
+        "texture_mean": np.float16,
+        "texture_modes": np.int8,
+        "texture_scales": np.float32,
+        "parity": np.int8,
+        "attributes": None,
+        "attribute_means": np.float32,
+        "attribute_stds": np.float32,
+        "directions": np.float32,
+        "spread": np.float32,
+        "predictors": np.float32,
+    }
+)
+
+
+@lru_cache(maxsize=1)
+def face_model() -> FaceModel:
+    """Return the model that comes with ksame, read at the first call."""
+    with (files("ksame.data") / "face_model.npz").open("rb") as file:
+        return FaceModel.load(file)
+
+
+def half_rows(mask: NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+    """Number the pixels of a symmetric mask by its left half.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_pixels,)
+        For each pixel inside, in order, the row of it or of its mirror image in the left half.
+    side : ndarray of shape (n_pixels,)
+        1 for pixels of the left half, -1 for the others.
+    """
+    half = mask.shape[1] // 2
+    number = np.full(mask.shape, -1, dtype=np.intp)
+    number[:, :half][mask[:, :half]] = np.arange(int(mask[:, :half].sum()))
+    number[:, -half:] = number[:, :half][:, ::-1]
+    side = np.broadcast_to(np.where(np.arange(mask.shape[1]) < half, 1, -1), mask.shape)
+    return number[mask], side[mask]
+
+
+def normals(warp: PiecewiseAffine, depth: FloatArray) -> NDArray[np.float32]:
+    """Return unit normals (right, down, towards the viewer) of the base's surface, (height, width, 3).
+
+    Parameters
+    ----------
+    warp : PiecewiseAffine
+    depth : ndarray of shape (n_points,)
+        Depth of each point of the warp's base, in its pixels.
+    """
+    surface = np.zeros(warp.size, dtype=np.float32)
+    surface[warp.mask] = warp.weights @ depth
+    down, right = np.gradient(blur_inside(surface, 4.0, warp.mask))
+    field = np.stack([-right, -down, np.ones_like(right)], axis=-1)
+    return np.asarray(field / np.linalg.norm(field, axis=-1, keepdims=True), dtype=np.float32)
+
+
+def _project(rows: FloatArray, modes: NDArray[Any]) -> FloatArray:
+    """Return coefficients, (n, n_modes), on orthogonal modes of any length."""
+    return np.asarray((rows @ modes.T) / (modes**2).sum(axis=1))

@@ -1,0 +1,113 @@
+"""Synthetic people: faces of people who do not exist, with every label known and every landmark exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ksame.errors import parameter_error
+from ksame.faces.faceset import FaceSet
+from ksame.progress import Track, silent
+from ksame.spaces.facemodel import face_model
+from ksame.synthetic.expressions import EXPRESSIONS
+from ksame.synthetic.lighting import ILLUMINATIONS
+from ksame.synthetic.people import cast, draw_people
+from ksame.synthetic.render import Painter, Shot
+
+__all__ = ["synthetic"]
+
+_SMALLEST = 32
+_TURN = 0.07  # standard deviation in radians of how far people turn between pictures
+
+
+def synthetic(
+    n: int,
+    images_per_subject: int = 1,
+    *,
+    seed: int = 0,
+    size: tuple[int, int] = (224, 176),
+    expressions: Sequence[str] = ("neutral",),
+    illuminations: Sequence[str] = ("flat",),
+    track: Track = silent,
+) -> FaceSet:
+    """Make pictures of people who do not exist.
+
+    Who they are is drawn from the face model that comes with ksame, about their labels' mean; hair, neck and clothes
+    are painted. Each person is the same in all of their pictures; a person's first picture is frontal, later ones are
+    turned a little. The pictures of a person go through all pairs of ``expressions`` and ``illuminations`` in order,
+    expressions fastest.
+
+    Parameters
+    ----------
+    n : int
+        How many people.
+    images_per_subject : int
+        How many pictures of each.
+    seed : int
+        The same seed gives the same bytes. Two seeds may show some of the same people; the same subject name is
+        always the same person.
+    size : (int, int)
+        Height and width of a picture in pixels.
+    expressions : sequence of str
+        Out of neutral, smile, surprise, squint and disgust.
+    illuminations : sequence of str
+        Out of flat, front, left, right and top.
+    track : Track
+        Shows progress.
+
+    Returns
+    -------
+    faces : FaceSet
+        With 478 landmarks a picture, subjects called "nobody" and a number, and the labels gender (F, M), age_band, skin_tone, expression and illumination.
+
+    Examples
+    --------
+    >>> faces = synthetic(2, 2, size=(67, 50), expressions=("neutral", "smile"))
+    >>> faces.shape, faces.n_subjects, faces.attribute("expression").tolist()
+    ((4, 67, 50, 3), 2, ['neutral', 'smile', 'neutral', 'smile'])
+    """
+    _check(n, images_per_subject, size, expressions, illuminations)
+    model = face_model()
+    numbers = cast(n, seed)
+    people = draw_people(model, numbers)
+    pairs = [(expression, light) for light in illuminations for expression in expressions]
+    shots = [_shots(pairs, images_per_subject, np.random.default_rng((seed, number))) for number in numbers]
+    images = np.empty((n * images_per_subject, *size, 3), dtype=np.float32)
+    landmarks = np.empty((len(images), len(model.base), 2))
+    painted = Painter(model, size).paint(people, shots)
+    for i in track(range(n), "painting people"):
+        rows = slice(i * images_per_subject, (i + 1) * images_per_subject)
+        images[rows], landmarks[rows] = next(painted)
+    owner = np.repeat(np.arange(n), images_per_subject)
+    attributes = {
+        "gender": people.genders[owner],
+        "age_band": people.ages[owner],
+        "skin_tone": people.tones[owner],
+        "expression": np.array([shot.expression for mine in shots for shot in mine]),
+        "illumination": np.array([shot.illumination for mine in shots for shot in mine]),
+    }
+    subjects = np.array([f"nobody {number}" for number in numbers[owner]])
+    return FaceSet(images, subjects, landmarks, attributes)
+
+
+def _shots(pairs: list[tuple[str, str]], count: int, rng: np.random.Generator) -> list[Shot]:
+    """Plan the pictures of one person: the first frontal, the others turned a little."""
+    turns = rng.normal(0.0, _TURN, (count, 3)).clip(-0.2, 0.2) * [1.0, 0.6, 0.4]
+    turns[0] = 0.0
+    grains = rng.integers(1 << 12, size=count)
+    return [Shot(*pairs[j % len(pairs)], *turns[j], int(grains[j])) for j in range(count)]
+
+
+def _check(n: int, images: int, size: tuple[int, int], expressions: Sequence[str], lights: Sequence[str]) -> None:
+    for name, value in (("n", n), ("images_per_subject", images)):
+        if not isinstance(value, (int, np.integer)) or value < 1:
+            raise parameter_error(name, "synthetic", "an integer of at least 1", value)
+    if len(size) != 2 or min(size) < _SMALLEST:
+        raise parameter_error("size", "synthetic", f"height and width of at least {_SMALLEST} pixels", size)
+    for name, given, known in (
+        ("expressions", expressions, EXPRESSIONS),
+        ("illuminations", lights, ILLUMINATIONS),
+    ):
+        if isinstance(given, str) or not given or any(item not in known for item in given):
+            raise parameter_error(name, "synthetic", f"a sequence of one or more out of {', '.join(known)}", given)
