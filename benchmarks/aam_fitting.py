@@ -140,9 +140,7 @@ def shape_table(model: AppearanceModel, seen: Any, unseen: Any) -> list[dict[str
                 errors.append(point_error(pose.apply(small.shape(params)), truth))
             line[f"error {name}"] = float(np.mean(errors))
         table.append(line)
-        print(
-            f"| {count} | {line['kept seen']:.1%} | {line['error seen']:.2%} | {line['error held out']:.2%} |"
-        )
+        print(f"| {count} | {line['kept seen']:.1%} | {line['error seen']:.2%} | {line['error held out']:.2%} |")
     print("\n(point errors as a share of the inter-ocular distance)\n")
     return table
 

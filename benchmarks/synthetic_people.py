@@ -92,15 +92,10 @@ def classified(n: int) -> dict[str, float]:
     from sklearn.svm import LinearSVC
 
     faces = synthetic(n, 2, size=(134, 99), expressions=("neutral", "smile"))
-    small = [
-        cv2.resize(image.mean(axis=-1), (25, 32), interpolation=cv2.INTER_AREA).ravel()
-        for image in faces.images
-    ]
+    small = [cv2.resize(image.mean(axis=-1), (25, 32), interpolation=cv2.INTER_AREA).ravel() for image in faces.images]
     scores = {}
     for label in ("gender", "expression"):
-        machine = make_pipeline(
-            StandardScaler(), LinearSVC(C=1e-3, dual=True, max_iter=20000, random_state=0)
-        )
+        machine = make_pipeline(StandardScaler(), LinearSVC(C=1e-3, dual=True, max_iter=20000, random_state=0))
         folds = cross_val_score(
             machine, np.array(small), faces.attribute(label), groups=faces.subjects, cv=GroupKFold(5)
         )
@@ -120,9 +115,7 @@ def speed() -> dict[str, float]:
 
 def main() -> int:
     shared = Path(os.environ.get("KSAME_SHARED", ROOT.parent / "shared"))
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("portraits", type=Path, nargs="?", default=shared / "faces")
     parser.add_argument("--people", type=int, default=1000)
     parser.add_argument("--json", type=Path)

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ksame import __version__
 from ksame.errors import GuaranteeError, InputError, KsameWarning, PrivacyWarning, parameter_error
-from ksame.faces.faceset import ByteArray, FaceSet, quantise
+from ksame.faces.faceset import ByteArray, FaceSet, FloatArray, quantise
 from ksame.methods.base import Outcome, Problem
 from ksame.privacy.certificate import (
     Certificate,
@@ -28,7 +29,26 @@ from ksame.privacy.models import Evidence, PrivacyModel
 from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
 from ksame.progress import Track, silent
 from ksame.recipes import Recipe
-from ksame.spaces import EigenSpace, FaceModels, FaceSpace, PixelSpace
+from ksame.spaces import EigenSpace, FaceModels, FaceModelSpace, FaceSpace, PixelSpace
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What happened before the faces got here.
+
+    Attributes
+    ----------
+    withheld : tuple of WithheldFace
+        Pictures that gave no face.
+    unreadable : int
+        Files that were no pictures.
+    labels : str, optional
+        How selected labels were predicted, and how often rightly; None when they were given.
+    """
+
+    withheld: tuple[WithheldFace, ...] = ()
+    unreadable: int = 0
+    labels: str | None = None
 
 
 def deidentify(
@@ -38,7 +58,7 @@ def deidentify(
     seed: int | None = None,
     reference: FaceSet | None = None,
     reuse: Linkage | None = None,
-    unreadable: int = 0,
+    provenance: Provenance | None = None,
     track: Track = silent,
 ) -> tuple[Release, Linkage]:
     """De-identify a face set.
@@ -55,8 +75,8 @@ def deidentify(
         Other people, for the maps (the street corner); the faces themselves when None (the office building).
     reuse : Linkage, optional
         Of an earlier release of the same people, whose groups are used again.
-    unreadable : int
-        How many files could not be read and are missing from ``faces``; for the certificate.
+    provenance : Provenance, optional
+        What is not among ``faces`` although it was given, and where labels come from.
     track : Track
         Shows progress.
 
@@ -90,10 +110,10 @@ def deidentify(
     for message in outcome.warnings:
         warnings.warn(message, PrivacyWarning, stacklevel=2)
     _warn_full_rank(recipe, space, len(faces))
-    draft = _Draft.of(faces, outcome, quantise(space.decode(outcome.surrogates)))
+    draft = _Draft.of(faces, outcome, quantise(space.decode(outcome.surrogates)), space.landmarks(outcome.surrogates))
     originals = FaceModels(space.encode(faces), faces.subjects)
     draft, evidence = _protected(draft, outcome.promise, space, originals, problem.models)
-    return _certify(faces, recipe, space, draft, evidence, used, reference, unreadable)
+    return _certify(faces, recipe, space, draft, evidence, used, reference, provenance or Provenance())
 
 
 def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Problem, FaceSpace]:
@@ -120,6 +140,7 @@ def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Pro
         faces.landmarks,
         None if reference is None else FaceModels(space.encode(reference), reference.subjects),
         distance,
+        space.stranger if isinstance(space, FaceModelSpace) else None,
     )
     return problem, space
 
@@ -129,7 +150,8 @@ class _Draft:
     """Faces about to be released, in their final order, with their secrets."""
 
     faces: ByteArray
-    subjects: np.ndarray[Any, np.dtype[np.str_]]
+    landmarks: FloatArray | None
+    subjects: NDArray[np.str_]
     sources: list[tuple[int, ...]]
     groups: list[int | None]
     secrets: dict[str, list[Any]]
@@ -138,12 +160,13 @@ class _Draft:
     warnings: tuple[str, ...]
 
     @classmethod
-    def of(cls, faces: FaceSet, outcome: Outcome, images: ByteArray) -> _Draft:
+    def of(cls, faces: FaceSet, outcome: Outcome, images: ByteArray, landmarks: FloatArray | None) -> _Draft:
         released = images[outcome.rows]
         order = release_order(released)
         sources = [tuple(int(i) for i in outcome.sources[c]) for c in order]
         return cls(
             released[order],
+            None if landmarks is None else landmarks[outcome.rows][order],
             np.array([str(faces.subjects[s[0]]) for s in sources]),
             sources,
             [None if outcome.groups is None else int(outcome.groups[c]) for c in order],
@@ -160,6 +183,7 @@ class _Draft:
         return replace(
             self,
             faces=self.faces[keep],
+            landmarks=None if self.landmarks is None else self.landmarks[keep],
             subjects=self.subjects[keep],
             sources=[self.sources[i] for i in keep],
             groups=[self.groups[i] for i in keep],
@@ -169,7 +193,7 @@ class _Draft:
 
     def evidence(self, space: FaceSpace, originals: FaceModels, models: FaceModels) -> Evidence:
         """Encode the bytes again and lay everything before the promise."""
-        codes = space.encode(FaceSet(self.faces, self.subjects))
+        codes = space.encode(FaceSet(self.faces, self.subjects, self.landmarks))
         return Evidence(self.faces, self.subjects, self.sources, codes, originals, models, self.secrets)
 
 
@@ -204,7 +228,7 @@ def _certify(
     judged: tuple[PrivacyModel, Evidence],
     seed: int,
     reference: FaceSet | None,
-    unreadable: int,
+    provenance: Provenance,
 ) -> tuple[Release, Linkage]:
     promise, evidence = judged
     secret = {**draft.secrets, **promise.measure_faces(evidence)}
@@ -217,15 +241,16 @@ def _certify(
             coding=space.name,
             coding_params=space.params(),
             reference="the faces themselves" if reference is None else "other people",
+            labels=provenance.labels,
         ),
         counts=Counts(
-            originals=len(faces),
+            originals=len(faces) + len(provenance.withheld),
             subjects=faces.n_subjects,
             released=len(draft.faces),
             subjects_released=len(np.unique(draft.subjects)),
             merged=len(stood_for) - len(draft.faces),
-            withheld=len(draft.withheld),
-            unreadable=unreadable,
+            withheld=len(draft.withheld) + len(provenance.withheld),
+            unreadable=provenance.unreadable,
         ),
         promise=PromiseRecord.of(promise),
         figures={
@@ -257,7 +282,8 @@ def _certify(
             )
             for i in range(len(draft.faces))
         ),
-        withheld=tuple(
+        withheld=provenance.withheld
+        + tuple(
             WithheldFace(source=faces.names[i], subject=str(faces.subjects[i]), reason=reason)
             for i, reason in sorted(draft.withheld.items())
         ),

@@ -38,6 +38,10 @@ class InputError(KsameError, ValueError):
     exit_code = ExitCode.UNREADABLE
 
 
+class NotRegisteredError(InputError):
+    """Pictures of several sizes without landmarks: faces have to be found in them first."""
+
+
 class GuaranteeError(KsameError):
     """A promised property does not hold on what would be, or was, released."""
 

@@ -24,6 +24,15 @@ TURNS = (90, 180, 270)
 """Turns of a picture that are tried when no face is found upright."""
 
 
+@dataclass(frozen=True)
+class Withheld:
+    """A photograph from which no single face could be taken: its name, whom it shows, and why."""
+
+    source: str
+    subject: str
+    reason: str
+
+
 @dataclass(frozen=True, eq=False)
 class Portraits:
     """What a folder of photographs held.
@@ -34,15 +43,15 @@ class Portraits:
         One face a photograph, cut out, with the 478 points of its mesh in three dimensions.
     blendshapes : ndarray of shape (n_faces, 52)
         Expression weights of each face.
-    withheld : tuple of (str, str)
-        Photographs from which no single face could be taken, and why.
+    withheld : tuple of Withheld
+        Photographs from which no single face could be taken.
     unreadable : tuple of str
         Files that are no pictures, and why.
     """
 
     faces: FaceSet
     blendshapes: FloatArray
-    withheld: tuple[tuple[str, str], ...]
+    withheld: tuple[Withheld, ...]
     unreadable: tuple[str, ...]
 
 
@@ -105,11 +114,15 @@ def load_photographs(
 
     taken, unreadable = read_each(list_entries(folder, labels), take, skip_unreadable=skip_unreadable, track=track)
     kept = [(entry, cut) for entry, cut in taken if not isinstance(cut, str)]
-    withheld = tuple((_name(folder, entry), cut) for entry, cut in taken if isinstance(cut, str))
+    withheld = tuple(
+        Withheld(str(entry.path.resolve().relative_to(folder.resolve())), entry.subject, cut)
+        for entry, cut in taken
+        if isinstance(cut, str)
+    )
     if not kept:
         raise InputError(
             f"{folder}: no photograph shows exactly one face that could be meshed "
-            f"(for instance {withheld[0][0]}: {withheld[0][1]})."
+            f"(for instance {withheld[0].source}: {withheld[0].reason})."
         )
     entries, cuts = [entry for entry, _ in kept], [cut for _, cut in kept]
     faces = gather(folder, entries, np.stack([cut.face for cut in cuts]), np.stack([cut.points for cut in cuts]))
@@ -129,7 +142,3 @@ def _cut(picture: NDArray[np.float32], mesh: Mesh, template: Template) -> _Cut:
     scale = float(np.hypot(move.a, move.b))
     depth = -mesh.points[:, 2:] * scale  # the mesh measures away from the viewer
     return _Cut(face, np.concatenate([move.apply(mesh.points[:, :2]), depth], axis=1), mesh.blendshapes)
-
-
-def _name(folder: Path, entry: Entry) -> str:
-    return str(entry.path.resolve().relative_to(folder.resolve()))

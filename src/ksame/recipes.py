@@ -27,7 +27,7 @@ from ksame.methods import (
     TMask,
     WrongMap,
 )
-from ksame.spaces import EigenSpace, FaceSpace, PixelSpace
+from ksame.spaces import AamSpace, EigenSpace, FaceModelSpace, FaceSpace, PixelSpace
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Entry:
     build: Callable[..., Method]
     accepts: tuple[str, ...]
     coding: str = "pixel"
-    codings: tuple[str, ...] = ("pixel", "eigen")
+    codings: tuple[str, ...] = ("pixel", "eigen", "aam", "model")
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -116,8 +116,9 @@ def recipe(
     ----------
     name : str
         See ``REGISTRY`` or ``ksame methods``.
-    coding : {"pixel", "eigen"}, optional
-        The face space; each recipe has its own default.
+    coding : {"pixel", "eigen", "aam", "model"}, optional
+        The face space: registered pixels, their eigenfaces, an Active Appearance Model built on the set itself, or the
+        face model that comes with the package. Each recipe has its own default.
     components : int or float, optional
         Number of components, or share of variance, of the eigen coding.
     distance : {"eigen"}, optional
@@ -155,13 +156,13 @@ def recipe(
     if distance not in (None, "eigen"):
         raise parameter_error("distance", name, "'eigen'", distance)
     eigen = EigenSpace(0.95 if components is None else components)
-    return Recipe(
-        name,
-        method,
-        eigen if chosen == "eigen" else PixelSpace(),
-        eigen if distance == "eigen" and chosen != "eigen" else None,
-        select,
-    )
+    spaces: dict[str, FaceSpace] = {
+        "pixel": PixelSpace(),
+        "eigen": eigen,
+        "aam": AamSpace(zero_first_texture=entry.name.endswith("-furthest")),
+        "model": FaceModelSpace(),
+    }
+    return Recipe(name, method, spaces[chosen], eigen if distance == "eigen" and chosen != "eigen" else None, select)
 
 
 _LEVELLED: Mapping[str, type[AdHoc]] = {"pixelate": Pixelate, "blur": Blur, "noise": Noise}
@@ -219,6 +220,18 @@ for _entry in (
         ("k", "grouping"),
         coding="eigen",
         codings=("eigen",),
+    ),
+    Entry(
+        "k-same-m",
+        "k people share the mean of their model parameters, or somebody who does not exist",
+        "k-anonymity",
+        "1/k, any recogniser",
+        "k people; photographs",
+        "Gross 2006",
+        KSame,
+        ("k", "grouping", "surrogate"),
+        coding="model",
+        codings=("model", "aam"),
     ),
     Entry(
         "k-same-furthest",

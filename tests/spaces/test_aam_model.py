@@ -55,9 +55,7 @@ def test_shape_parameters_do_not_see_the_pose(faces, full):
     move = Similarity(0.3, -0.8, 5.0, 11.0)
     second, moved = full.shape_params(move.apply(points))
     np.testing.assert_allclose(first, second, atol=1e-9)
-    np.testing.assert_allclose(
-        moved.apply(full.mean_shape), move.apply(pose.apply(full.mean_shape)), atol=1e-9
-    )
+    np.testing.assert_allclose(moved.apply(full.mean_shape), move.apply(pose.apply(full.mean_shape)), atol=1e-9)
 
 
 def test_share_and_number_of_modes(faces):
@@ -115,9 +113,7 @@ def test_three_points_are_enough(faces):
     model = build(images, landmarks[:, [0, 4, 27]], shape=None, width=32)
     assert len(model.triangles) == 1
     points = landmarks[3][[0, 4, 27]]
-    np.testing.assert_allclose(
-        model.points(model.params_from_landmarks(images[3], points)), points, atol=1e-6
-    )
+    np.testing.assert_allclose(model.points(model.params_from_landmarks(images[3], points)), points, atol=1e-6)
 
 
 def test_saved_and_loaded(full, tmp_path):

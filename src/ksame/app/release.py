@@ -14,7 +14,8 @@ from rich.markup import escape
 from ksame.app import talk
 from ksame.deidentify import deidentify
 from ksame.errors import KsameWarning, PrivacyWarning, UsageError, parameter_error
-from ksame.faces import FaceSet, Loaded, Template, drawn_faces, load_folder
+from ksame.app.source import load_reference, load_source
+from ksame.faces import FaceSet, Template
 from ksame.privacy.ledger import Ledger
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.models import KAnonymity
@@ -103,21 +104,19 @@ def run_release(options: Options) -> Result:
     chosen = build_recipe(options)
     key = None if options.sign is None else load_private_key(options.sign)
     reuse = None if options.reuse is None else Linkage.read(options.reuse)
-    loaded = load_faces(options)
-    reference = None
-    if options.reference is not None:
-        reference = load_folder(options.reference, template=options.template, track=talk.track).faces
+    source = load_source(options, chosen)
+    reference = None if options.reference is None else load_reference(options.reference, source.faces, chosen)
     ledger = Ledger()
     arguments: dict[str, Any] = {
         "seed": options.seed,
         "reference": reference,
         "reuse": reuse,
-        "unreadable": len(loaded.unreadable),
+        "provenance": source.provenance,
         "track": talk.track,
     }
-    with talk.working(f"de-identifying {len(loaded.faces)} faces"):
-        release, linkage = deidentify(loaded.faces, chosen, **arguments)
-    note = _released_before(ledger, loaded.faces, release, reuse)
+    with talk.working(f"de-identifying {len(source.faces)} faces"):
+        release, linkage = deidentify(source.faces, chosen, **arguments)
+    note = _released_before(ledger, source.faces, release, reuse)
     if note is not None:
         release = release.noted(note)
         warnings.warn(note, PrivacyWarning, stacklevel=2)
@@ -130,14 +129,14 @@ def run_release(options: Options) -> Result:
         if options.link_table is not None:
             options.link_table.unlink(missing_ok=True)
         raise
-    _remember(ledger, loaded.faces, release)
+    _remember(ledger, source.faces, release)
     if options.link_table is not None:
         warnings.warn(
             f"{options.link_table} tells who became whom. Keep it apart from the release, or delete it.",
             PrivacyWarning,
             stacklevel=2,
         )
-    return Result(options.output, release, linkage, loaded.unreadable)
+    return Result(options.output, release, linkage, source.unreadable)
 
 
 def build_recipe(options: Options) -> Recipe:
@@ -161,22 +160,6 @@ def build_recipe(options: Options) -> Recipe:
         select=options.select,
         small_classes=options.small_classes,
         **params,
-    )
-
-
-def load_faces(options: Options) -> Loaded:
-    """Load the folder, or draw ``drawn:N`` people."""
-    kind, _, number = options.faces.partition(":")
-    if kind == "drawn":
-        if not number.isdigit() or int(number) < 1:
-            raise UsageError(f"Expected drawn:N with a number of people. Got {options.faces!r}.")
-        return Loaded(drawn_faces(int(number)), ())
-    return load_folder(
-        Path(options.faces),
-        labels=options.labels,
-        template=options.template,
-        skip_unreadable=options.skip_unreadable,
-        track=talk.track,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.errors import InputError, KsameWarning
+from ksame.errors import InputError, KsameWarning, NotRegisteredError
 from ksame.faces.faceset import FaceSet
 from ksame.faces.landmarks import EYES_AND_NOSE
 from ksame.faces.reading import SUFFIXES, read_image
@@ -143,7 +143,7 @@ def _assemble(
         points = np.stack([move.apply(q) for (_, move), q in zip(registered, points, strict=True)])
     elif len(sizes) > 1:
         listed = ", ".join(f"{w}x{h}" for w, h in sizes[:5]) + (" ..." if len(sizes) > 5 else "")
-        raise InputError(
+        raise NotRegisteredError(
             f"{folder}: registered faces must have one size, found {len(sizes)} ({listed}). "
             "Give landmarks in labels.csv so that they can be registered, or crop them to one size."
         )

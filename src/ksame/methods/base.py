@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -15,6 +15,9 @@ from ksame.methods.grouping import squared_distances
 from ksame.privacy.models import PrivacyModel
 from ksame.progress import Track, silent
 from ksame.spaces.reference import FaceModels
+
+Stranger = Callable[[FloatArray, np.random.Generator], FloatArray]
+"""From codes of some faces, (n, n_features), to the code of a person who does not exist, (n_features,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +37,8 @@ class Problem:
         People outside the set (the street corner); without it the faces are their own reference (the office building).
     distance_codes : ndarray of shape (n_faces, n_distance_features), optional
         Another coding in which neighbours are sought.
+    stranger : callable, optional
+        Draws somebody who does not exist, with the labels of the faces it is given.
     """
 
     codes: FloatArray
@@ -43,6 +48,7 @@ class Problem:
     landmarks: FloatArray | None = None
     reference: FaceModels | None = None
     distance_codes: FloatArray | None = None
+    stranger: Stranger | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -81,6 +87,7 @@ class Problem:
             None if self.landmarks is None else self.landmarks[rows],
             self.reference,
             None if self.distance_codes is None else self.distance_codes[rows],
+            self.stranger,
         )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from ksame.errors import InputError, parameter_error
+from ksame.errors import InputError, UsageError, parameter_error
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
 from ksame.methods.grouping import STRATEGIES, group_means, partition, sse
@@ -29,12 +29,17 @@ class KSame:
     k : int
         Smallest number of people who share a face.
     grouping : {"greedy", "mdav", "greedy+refine", "mdav+refine"}
+    surrogate : {"mean", "someone-else"}
+        What a group shares: its mean, or one person who does not exist with the group's gender, age, skin tone and
+        expression. The bound is the same, since it needs only that the face is shared; of somebody else even one who
+        knows all other members learns nothing.
     reuse : mapping of subject to group, optional
         Groups of an earlier release. Two releases of the same people with different groups can be intersected.
     """
 
     k: int = 5
     grouping: str = "greedy"
+    surrogate: Literal["mean", "someone-else"] = "mean"
     reuse: Mapping[str, int] = field(default_factory=dict)
 
     name = "k-same"
@@ -46,9 +51,14 @@ class KSame:
         if self.grouping not in STRATEGIES:
             raise parameter_error("grouping", "KSame", f"one of {', '.join(STRATEGIES)}", self.grouping)
 
+        if self.surrogate not in ("mean", "someone-else"):
+            raise parameter_error("surrogate", "KSame", "'mean' or 'someone-else'", self.surrogate)
+
     def params(self) -> dict[str, Any]:
-        """Return k, the grouping strategy, and whether groups were reused."""
-        params = {"k": self.k, "grouping": self.grouping}
+        """Return k, the grouping strategy, what is shared, and whether groups were reused."""
+        params: dict[str, Any] = {"k": self.k, "grouping": self.grouping}
+        if self.surrogate != "mean":
+            params["surrogate"] = self.surrogate
         return {**params, "reused_groups": True} if self.reuse else params
 
     @property
@@ -60,9 +70,8 @@ class KSame:
         """Group the subjects and release one face for each group, or for each group and label (``problem.strata``)."""
         people = problem.by_subject
         labels, lost = self._groups(people, rng)
-        if problem.strata is None:
-            return _collapsed(problem, people, labels, lost)
-        return _aligned(problem, people, labels, lost)
+        outcome = (_collapsed if problem.strata is None else _aligned)(problem, people, labels, lost)
+        return outcome if self.surrogate == "mean" else _with_strangers(outcome, problem, rng)
 
     def _groups(self, people: Problem, rng: np.random.Generator) -> tuple[IntArray, dict[str, str]]:
         """Return the group of every person (-1: withheld) and why people were withheld."""
@@ -146,6 +155,21 @@ def _aligned(problem: Problem, people: Problem, labels: IntArray, lost: Mapping[
         withheld,
         {"mean_group": float(np.mean(sizes))},
     )
+
+
+def _with_strangers(outcome: Outcome, problem: Problem, rng: np.random.Generator) -> Outcome:
+    """Replace every mean by a person who does not exist; a group keeps the same one for all of its labels."""
+    if problem.stranger is None:
+        raise UsageError("Only the face model can draw somebody else; add --coding model.")
+    assert outcome.groups is not None  # noqa: S101 -- k-Same always has groups
+    surrogates = outcome.surrogates.copy()
+    seeds = {int(group): int(rng.integers(2**63)) for group in np.unique(outcome.groups)}
+    for row in range(len(surrogates)):
+        copies = np.flatnonzero(outcome.rows == row)
+        faces = [i for c in copies.tolist() for i in outcome.sources[c]]
+        own = np.random.default_rng(seeds[int(outcome.groups[copies[0]])])
+        surrogates[row] = problem.stranger(problem.codes[faces], own)
+    return replace(outcome, surrogates=surrogates)
 
 
 def _images_of(problem: Problem) -> dict[str, list[int]]:

@@ -31,6 +31,7 @@ class MethodRecord(_Part):
     coding: str
     coding_params: dict[str, Any]
     reference: Literal["the faces themselves", "other people"] = "the faces themselves"
+    labels: str | None = Field(None, description="where selected labels were predicted: how, and how often rightly")
 
 
 class Counts(_Part):

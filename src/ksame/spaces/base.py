@@ -28,6 +28,10 @@ class FaceSpace(Protocol):
         """Return codes of shape (n_faces, n_features)."""
         ...
 
+    def landmarks(self, codes: FloatArray) -> FloatArray | None:
+        """Return where the points of decoded faces lie, (n, n_points, 2 or 3); None where a coding has no points."""
+        ...
+
     def decode(self, codes: FloatArray) -> FloatArray:
         """Return images of shape (n, height, width, channels) for codes of shape (n, n_features), not yet clipped."""
         ...

@@ -48,6 +48,9 @@ class EigenSpace:
         assert self.shape_ is not None  # noqa: S101 -- set together with pca_
         return pca.project(flatten(faces, self.shape_))
 
+    def landmarks(self, codes: FloatArray) -> None:
+        """Return None: pixels have no points."""
+
     def decode(self, codes: FloatArray) -> FloatArray:
         """Return images of shape (n, height, width, channels)."""
         pca = self.pca

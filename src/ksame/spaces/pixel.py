@@ -31,6 +31,9 @@ class PixelSpace:
         """Return codes of shape (n_faces, height * width * channels)."""
         return flatten(faces, self._shape())
 
+    def landmarks(self, codes: FloatArray) -> None:
+        """Return None: pixels have no points."""
+
     def decode(self, codes: FloatArray) -> FloatArray:
         """Return images of shape (n, height, width, channels)."""
         return codes.reshape(len(codes), *self._shape())

@@ -125,7 +125,14 @@ def surround(
 
 
 def _bust(
-    people: People, i: int, skin: FloatArray, half_width: float, chin: float, canvas: Canvas, behind: Image, person: Image
+    people: People,
+    i: int,
+    skin: FloatArray,
+    half_width: float,
+    chin: float,
+    canvas: Canvas,
+    behind: Image,
+    person: Image,
 ) -> tuple[Image, Image]:
     """Paint neck and clothes."""
     x, y, side, soft = canvas.x, canvas.y, canvas.side, canvas.soft

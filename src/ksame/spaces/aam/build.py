@@ -86,9 +86,7 @@ def sample_textures(
     """Warp every face to the base: rows of shape (n_faces, n_pixels * channels), float32."""
     channels = {image.shape[2] if image.ndim == 3 else 0 for image in images}
     if len(channels) != 1 or not channels <= {1, 3}:
-        raise InputError(
-            "Images must have shape (height, width, channels), all with 1 or all with 3 channels."
-        )
+        raise InputError("Images must have shape (height, width, channels), all with 1 or all with 3 channels.")
     rows = np.empty((len(images), warp.n_pixels * channels.pop()), dtype=np.float32)
     for i in track(range(len(images)), "warping faces to the base"):
         rows[i] = warp.sample(images[i], landmarks[i]).ravel()

@@ -152,9 +152,7 @@ class Fitter:
             raise parameter_error("method", "Fitter.fit", "'simultaneous' or 'project-out'", method)
         points = np.array(start, dtype=np.float64)
         if points.shape != self.model.mean_shape.shape or not np.isfinite(points).all():
-            raise InputError(
-                f"Expected finite start points {self.model.mean_shape.shape}. Got {points.shape}."
-            )
+            raise InputError(f"Expected finite start points {self.model.mean_shape.shape}. Got {points.shape}.")
         rounds, error, reason = 0, 1.0, ""
         for level in self.levels:
             seen = look(level.warp, image, points)

@@ -202,9 +202,7 @@ class Level:
         return pose.apply(self.warp.base + np.einsum("k,kpc->pc", params, self.shape_modes)), params
 
 
-def look(
-    warp: PiecewiseAffine, image: NDArray[Any], points: FloatArray
-) -> tuple[FloatImage, Similarity] | None:
+def look(warp: PiecewiseAffine, image: NDArray[Any], points: FloatArray) -> tuple[FloatImage, Similarity] | None:
     """Cut the face at ``points`` out, upright and at the size of the base, and describe it.
 
     Returns

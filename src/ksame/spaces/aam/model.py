@@ -120,9 +120,7 @@ class AppearanceModel:
             ("texture", texture, self.texture_modes),
         ):
             if value is not None and not 0 <= value <= len(modes):
-                raise parameter_error(
-                    name, "AppearanceModel.truncated", f"an integer in [0, {len(modes)}]", value
-                )
+                raise parameter_error(name, "AppearanceModel.truncated", f"an integer in [0, {len(modes)}]", value)
         return replace(
             self,
             shape_modes=self.shape_modes[:shape],
@@ -193,9 +191,7 @@ class AppearanceModel:
         image : ndarray of shape (height, width, channels), float32, not clipped
         """
         texture, points = self.synthesise(params)
-        return paint(
-            self.warp, texture, points, np.full((*size, self.channels), background, dtype=np.float32)
-        )
+        return paint(self.warp, texture, points, np.full((*size, self.channels), background, dtype=np.float32))
 
     def render_into(self, photograph: NDArray[Any], params: Params, *, feather: float = 0.0) -> FloatImage:
         """Paint a face into a photograph, (height, width, channels), of which a copy is returned.
@@ -214,9 +210,7 @@ class AppearanceModel:
 
     def _check_channels(self, image: NDArray[Any]) -> None:
         if image.ndim != 3 or image.shape[2] != self.channels:
-            raise InputError(
-                f"Expected an image of shape (height, width, {self.channels}). Got {image.shape}."
-            )
+            raise InputError(f"Expected an image of shape (height, width, {self.channels}). Got {image.shape}.")
 
     # Storage: plain arrays, nothing that runs code when it is read
 

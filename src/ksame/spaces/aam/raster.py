@@ -10,9 +10,7 @@ import numpy as np
 from ksame.faces.faceset import FloatArray, IntArray
 
 _FLAT = 1e-12  # an area or a slope that counts as none
-_EDGE = (
-    1e-9  # pixel centres this close to an edge belong to both triangles, so that no gap opens between them
-)
+_EDGE = 1e-9  # pixel centres this close to an edge belong to both triangles, so that no gap opens between them
 
 
 def signed_areas(points: FloatArray, triangles: IntArray) -> FloatArray:
@@ -65,9 +63,7 @@ class Spans:
             tilt = slope[triangle]
             level = by_row[triangle] * row + rest[triangle]
             steep = np.abs(tilt) > _FLAT
-            root = np.where(
-                steep, -level / np.where(steep, tilt, 1.0), np.where(level < -_EDGE, np.inf, -np.inf)
-            )
+            root = np.where(steep, -level / np.where(steep, tilt, 1.0), np.where(level < -_EDGE, np.inf, -np.inf))
             left = np.where(steep & (tilt < 0), left, np.maximum(left, root))
             right = np.where(steep & (tilt < 0), np.minimum(right, root), right)
         first = np.ceil((left - _EDGE).clip(max=width)).astype(np.intp)

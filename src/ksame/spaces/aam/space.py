@@ -59,9 +59,7 @@ class AamSpace:
         """Build the appearance model from ``faces``, which need landmarks."""
         points = _landmarks(faces)
         model = build(faces.images, points, shape=self.shape, texture=self.texture, width=self.width)
-        return self.with_model(
-            model, Similarity.estimate(model.mean_shape, points.mean(axis=0)), faces.shape[1:3]
-        )
+        return self.with_model(model, Similarity.estimate(model.mean_shape, points.mean(axis=0)), faces.shape[1:3])
 
     def with_model(self, model: AppearanceModel, pose: Similarity, size: tuple[int, int]) -> AamSpace:
         """Return the space of a model built elsewhere.
@@ -97,6 +95,12 @@ class AamSpace:
             found = model.params_from_landmarks(image, points)
             codes.append(np.concatenate([found.shape * self.weight, self._without_light(found.texture)]))
         return np.stack(codes)
+
+    def landmarks(self, codes: FloatArray) -> FloatArray:
+        """Return where the points of decoded faces lie, (n, n_points, 2)."""
+        model, pose, _ = self._fitted()
+        n_shape = len(model.shape_modes)
+        return np.stack([pose.apply(model.shape(code[:n_shape] / self.weight)) for code in codes])
 
     def decode(self, codes: FloatArray) -> FloatArray:
         """Return images of shape (n, height, width, channels), not yet clipped."""
@@ -140,7 +144,5 @@ class AamSpace:
 
 def _landmarks(faces: FaceSet) -> FloatArray:
     if faces.landmarks is None:
-        raise InputError(
-            "The model space needs faces with landmarks. Detect them, or give them in labels.csv."
-        )
-    return faces.landmarks
+        raise InputError("The model space needs faces with landmarks. Detect them, or give them in labels.csv.")
+    return faces.landmarks[:, :, :2]

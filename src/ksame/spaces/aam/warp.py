@@ -26,9 +26,7 @@ _ROW = 256  # samples are laid out in rows of this length, for OpenCV refuses im
 _FLAT = 1e-12  # an area that counts as none
 _COARSER = 0.6  # below this scale neighbouring pixels are averaged first, lest some be skipped
 _FLAT = 1e-12  # an area or a slope that counts as none
-_EDGE = (
-    1e-9  # pixel centres this close to an edge belong to both triangles, so that no gap opens between them
-)
+_EDGE = 1e-9  # pixel centres this close to an edge belong to both triangles, so that no gap opens between them
 
 
 def as_float(image: NDArray[Any]) -> FloatImage:

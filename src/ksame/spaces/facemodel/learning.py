@@ -64,7 +64,9 @@ def learn(data: Prepared, people: NDArray[np.bool_] | None = None) -> FaceModel:
         spread=np.zeros((0, 0)),
         predictors=np.zeros((0, 0)),
     )
-    codes = np.stack([empty.encode(s + data.base, t) for s, t in zip(data.shapes[plain], data.textures[plain], strict=True)])
+    codes = np.stack(
+        [empty.encode(s + data.base, t) for s, t in zip(data.shapes[plain], data.textures[plain], strict=True)]
+    )
     return _with_labels(empty, codes, data.attributes[plain])
 
 

@@ -117,9 +117,7 @@ class FaceModel:
         """Return the textures, (n, n_pixels, 3), of codes of shape (n, n_codes), not clipped."""
         weights = codes[:, self.n_shape :].astype(np.float32)
         parity = self.parity[self.n_shape :]
-        even, odd = (
-            (weights[:, parity == sign] @ self._modes[sign]).reshape(len(codes), -1, 3) for sign in (1, -1)
-        )
+        even, odd = ((weights[:, parity == sign] @ self._modes[sign]).reshape(len(codes), -1, 3) for sign in (1, -1))
         rows, side = self._halves
         return np.asarray((even + self.texture_mean)[:, rows] + odd[:, rows] * side[:, None].astype(np.float32))
 

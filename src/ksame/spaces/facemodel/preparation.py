@@ -108,7 +108,9 @@ def prepare(folder: Path, measured: Measured, blendshapes: tuple[str, ...]) -> P
     blend = {name: measured.blendshapes[:, i] for i, name in enumerate(blendshapes)}
     columns = [measured.women, measured.born, np.log(skin @ LUMA)]
     columns += [np.mean([blend[part] for part in parts], axis=0) for parts in BLENDS.values()]
-    columns.append(blend["eyeLookOutLeft"] + blend["eyeLookInRight"] - blend["eyeLookInLeft"] - blend["eyeLookOutRight"])
+    columns.append(
+        blend["eyeLookOutLeft"] + blend["eyeLookInRight"] - blend["eyeLookInLeft"] - blend["eyeLookOutRight"]
+    )
     columns += turns(measured.points, aligned)
     return Prepared(
         base,

@@ -1,0 +1,107 @@
+"""Where faces come from: a folder of registered faces, a folder of photographs, or people who do not exist."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from ksame.app import talk
+from ksame.deidentify import Provenance
+from ksame.errors import KsameWarning, NotRegisteredError, UsageError
+from ksame.faces import FaceSet, Template, load_folder
+from ksame.photographs import Portraits, load_photographs, predicted_labels
+from ksame.privacy.linkage import WithheldFace
+from ksame.recipes import Recipe
+from ksame.synthetic import synthetic
+
+_MESHED = ("aam", "model")
+
+
+class Request(Protocol):
+    """The options that say where faces come from."""
+
+    faces: str
+    labels: Path | None
+    template: Template | None
+    skip_unreadable: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Faces, what is missing among them, and files that were no pictures."""
+
+    faces: FaceSet
+    provenance: Provenance = Provenance()  # noqa: RUF009 -- frozen
+    unreadable: tuple[str, ...] = ()
+
+
+def load_source(request: Request, recipe: Recipe) -> Source:
+    """Load what the recipe needs: registered faces as they are, photographs by finding the face in each."""
+    kind, _, number = request.faces.partition(":")
+    if kind == "synthetic":
+        return Source(_drawn(number, request, recipe))
+    folder = Path(request.faces)
+    if recipe.space.name in _MESHED:
+        return _photographs(folder, request, recipe, request.template)
+    try:
+        loaded = load_folder(
+            folder,
+            labels=request.labels,
+            template=request.template,
+            skip_unreadable=request.skip_unreadable,
+            track=talk.track,
+        )
+    except NotRegisteredError:
+        talk.say("The pictures have several sizes: looking for the face in each.")
+        return _photographs(folder, request, recipe, request.template or Template.eyes_and_nose())
+    return Source(loaded.faces, Provenance(unreadable=len(loaded.unreadable)), loaded.unreadable)
+
+
+def load_reference(where: Path, faces: FaceSet, recipe: Recipe) -> FaceSet:
+    """Load other people at the size of the faces; ``builtin`` stands for people who do not exist."""
+    _, height, width, _ = faces.shape
+    if str(where) == "builtin":
+        others = synthetic(200, size=(height, width), seed=1_000_003, track=talk.track)
+        subjects = np.char.add("builtin ", others.subjects)
+        return FaceSet(others.images, subjects, others.landmarks, others.attributes, others.names)
+    if recipe.space.name in _MESHED:
+        return load_photographs(where, template=Template.portrait(width, height), track=talk.track).faces
+    return load_folder(where, template=None, track=talk.track).faces
+
+
+def _drawn(number: str, request: Request, recipe: Recipe) -> FaceSet:
+    people, _, images = number.partition("x")
+    if not people.isdigit() or int(people) < 1 or not (images.isdigit() or not images):
+        raise UsageError(f"Expected synthetic:N or synthetic:NxIMAGES, such as synthetic:40x3. Got {request.faces!r}.")
+    size = (request.template.height, request.template.width) if request.template else (224, 176)
+    expressions = ("neutral", "smile", "surprise", "squint", "disgust")
+    per_person = int(images or 1)
+    return synthetic(int(people), per_person, size=size, expressions=expressions[: max(1, per_person)], track=talk.track)
+
+
+def _photographs(folder: Path, request: Request, recipe: Recipe, template: Template | None) -> Source:
+    portraits = load_photographs(
+        folder, labels=request.labels, template=template, skip_unreadable=request.skip_unreadable, track=talk.track
+    )
+    provenance = Provenance(
+        tuple(WithheldFace(source=w.source, subject=w.subject, reason=w.reason) for w in portraits.withheld),
+        len(portraits.unreadable),
+    )
+    faces = portraits.faces
+    if recipe.select is not None and recipe.select not in faces.attributes:
+        faces, note = _with_predicted(portraits, recipe.select)
+        provenance = replace(provenance, labels=note)
+    return Source(faces, provenance, portraits.unreadable)
+
+
+def _with_predicted(portraits: Portraits, label: str) -> tuple[FaceSet, str]:
+    values, accuracy = predicted_labels(portraits, label)
+    note = f"{label} was predicted from the faces; {accuracy}"
+    warnings.warn(f"No label {label!r} was given: {note}", KsameWarning, stacklevel=2)
+    faces = portraits.faces
+    attributes = {**faces.attributes, label: values}
+    return FaceSet(faces.images, faces.subjects, faces.landmarks, attributes, faces.names), note
