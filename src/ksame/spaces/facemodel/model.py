@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.resources import files
-from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,15 +215,17 @@ class FaceModel:
         np.savez_compressed(file, format=np.array(FORMAT), version=np.array(VERSION), **stored)
 
     @classmethod
-    def load(cls, file: IO[bytes] | Path) -> FaceModel:
+    def load(cls, file: IO[bytes]) -> FaceModel:
         """Read a model written by :meth:`save`."""
         try:
             with np.load(file, allow_pickle=False) as stored:
                 if str(stored["format"]) != FORMAT or int(stored["version"]) != VERSION:
-                    raise InputError(f"{file}: expected {FORMAT} version {VERSION}.")
+                    raise InputError(f"This file is not {FORMAT} version {VERSION}. Install ksame again.")
                 arrays = {name: stored[name] for name in _STORED}
-        except (OSError, ValueError, KeyError) as error:
-            raise InputError(f"{file}: not a face model ({error}). Install ksame again.") from error
+        except InputError:
+            raise
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+            raise InputError(f"This file is not a face model ({error}). Install ksame again.") from error
         height, width = (int(side) for side in arrays.pop("size"))
         names = tuple(str(name) for name in arrays.pop("attributes"))
         for name, array in arrays.items():
