@@ -2,8 +2,8 @@
 
     python benchmarks/synthetic_people.py [PORTRAITS] [--people 1000] [--json FILE]
 
-PORTRAITS (default: the folder ``faces`` under $KSAME_SHARED, or ../shared) are those behind the face model; without
-them the likeness to real people is left out.
+PORTRAITS (default: the folder ``faces`` under $KSAME_SHARED, or ../shared) are those behind the face model;
+without them the likeness to real people is left out.
 """
 
 from __future__ import annotations

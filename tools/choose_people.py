@@ -2,15 +2,15 @@
 
     python tools/choose_people.py PORTRAITS -o src/ksame/data/people.npy
 
-Paints candidates and keeps the numbers of those whom the recogniser finds unlike every portrait behind the face model
-and who are rarely like one another. The file written holds numbers from which people who do not exist are drawn.
-Run it after tools/train_face_model.py and after every change of how people are drawn or painted.
+Paints candidates and keeps the numbers of those whom the recogniser finds unlike every portrait behind the
+face model and who are rarely like one another. The file written holds numbers from which people who do not
+exist are drawn. Run it after tools/train_face_model.py and after every change of how people are drawn or
+painted.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -60,7 +60,9 @@ def distinct(embeddings: FloatArray) -> NDArray[np.intp]:
 
 def main() -> int:
     """Choose and write; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("portraits", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--candidates", type=int, default=12000)
@@ -72,7 +74,7 @@ def main() -> int:
     unfinished = options.output.with_suffix(".part")
     with unfinished.open("wb") as file:
         np.save(file, chosen.astype(np.int32))
-    os.replace(unfinished, options.output)
+    unfinished.replace(options.output)
     sys.stderr.write(f"{len(people)} candidates, {len(unlike)} unlike all portraits, {len(chosen)} chosen\n")
     return 0
 

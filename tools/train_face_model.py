@@ -2,16 +2,15 @@
 
     python tools/train_face_model.py PORTRAITS -o src/ksame/data/face_model.npz
 
-PORTRAITS holds ``labels.csv`` (file, subject, gender, birth_year) and the pictures it lists; those whose file begins
-with ``portraits/`` are used. Only statistics over all people together are written: means, principal components,
-regressions. docs/model-card.md describes the data and measures what the file gives away.
+PORTRAITS holds ``labels.csv`` (file, subject, gender, birth_year) and the pictures it lists; those whose file
+begins with ``portraits/`` are used. Only statistics over all people together are written: means, principal
+components, regressions. docs/model-card.md describes the data and measures what the file gives away.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import os
 import sys
 from pathlib import Path
 
@@ -50,7 +49,9 @@ def measure(folder: Path, part: str = "portraits/") -> Measured:
 
 def main() -> int:
     """Train and write the model; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("portraits", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
@@ -59,7 +60,7 @@ def main() -> int:
     unfinished = options.output.with_suffix(".part")
     with unfinished.open("wb") as file:
         model.save(file)
-    os.replace(unfinished, options.output)
+    unfinished.replace(options.output)
     sys.stderr.write(
         f"{len(data.shapes)} portraits; {int(data.spectacles.sum())} with spectacles; "
         f"{int(data.plain.sum())} in the texture statistics; {options.output.stat().st_size / 1e6:.1f} MB\n"

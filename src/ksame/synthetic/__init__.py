@@ -33,10 +33,10 @@ def synthetic(
 ) -> FaceSet:
     """Make pictures of people who do not exist.
 
-    Who they are is drawn from the face model that comes with ksame, about their labels' mean; hair, neck and clothes
-    are painted. Each person is the same in all of their pictures; a person's first picture is frontal, later ones are
-    turned a little. The pictures of a person go through all pairs of ``expressions`` and ``illuminations`` in order,
-    expressions fastest.
+    Who they are is drawn from the face model that comes with ksame, about their labels' mean; hair, neck and
+    clothes are painted. Each person is the same in all of their pictures; a person's first picture is
+    frontal, later ones are turned a little. The pictures of a person go through all pairs of ``expressions``
+    and ``illuminations`` in order, expressions fastest.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def synthetic(
     images_per_subject : int
         How many pictures of each.
     seed : int
-        The same seed gives the same bytes. Two seeds may show some of the same people; the same subject name is
-        always the same person.
+        The same seed gives the same bytes. Two seeds may show some of the same people; the same subject name
+        is always the same person.
     size : (int, int)
         Height and width of a picture in pixels.
     expressions : sequence of str
@@ -59,7 +59,8 @@ def synthetic(
     Returns
     -------
     faces : FaceSet
-        With 478 landmarks a picture, subjects called "nobody" and a number, and the labels gender (F, M), age_band, skin_tone, expression and illumination.
+        With 478 landmarks a picture, subjects called "nobody" and a number, and the labels gender (F, M),
+        age_band, skin_tone, expression and illumination.
 
     Examples
     --------
@@ -96,10 +97,12 @@ def _shots(pairs: list[tuple[str, str]], count: int, rng: np.random.Generator) -
     turns = rng.normal(0.0, _TURN, (count, 3)).clip(-0.2, 0.2) * [1.0, 0.6, 0.4]
     turns[0] = 0.0
     grains = rng.integers(1 << 12, size=count)
-    return [Shot(*pairs[j % len(pairs)], *turns[j], int(grains[j])) for j in range(count)]
+    return [Shot(*pairs[j % len(pairs)], turn=tuple(turns[j]), grain=int(grains[j])) for j in range(count)]
 
 
-def _check(n: int, images: int, size: tuple[int, int], expressions: Sequence[str], lights: Sequence[str]) -> None:
+def _check(
+    n: int, images: int, size: tuple[int, int], expressions: Sequence[str], lights: Sequence[str]
+) -> None:
     for name, value in (("n", n), ("images_per_subject", images)):
         if not isinstance(value, (int, np.integer)) or value < 1:
             raise parameter_error(name, "synthetic", "an integer of at least 1", value)
@@ -110,4 +113,6 @@ def _check(n: int, images: int, size: tuple[int, int], expressions: Sequence[str
         ("illuminations", lights, ILLUMINATIONS),
     ):
         if isinstance(given, str) or not given or any(item not in known for item in given):
-            raise parameter_error(name, "synthetic", f"a sequence of one or more out of {', '.join(known)}", given)
+            raise parameter_error(
+                name, "synthetic", f"a sequence of one or more out of {', '.join(known)}", given
+            )

@@ -1,4 +1,4 @@
-"""Expressions: what moves in a face, by the face model's directions and by how lips, jaw, lids and brows move."""
+"""Expressions: the face model's directions, and how lips, jaw, lids and brows move."""
 
 from __future__ import annotations
 
@@ -17,10 +17,21 @@ _LOWER = (95, 88, 178, 87, 14, 317, 402, 318, 324)
 _LIDS = ((159, 145), (386, 374))
 NEUTRAL: Mapping[str, float] = MappingProxyType(
     {
-        "smile": 0.30, "upper_lip": 0.02, "lower_lip": 0.01, "jaw": 0.0, "press": 0.08, "squint": 0.42, "blink": 0.15,
-        "brow_down": 0.35, "brow_up": 0.01, "gaze_down": 0.17, "gaze_side": 0.0, "yaw": 0.0, "pitch": 0.0,
+        "smile": 0.30,
+        "upper_lip": 0.02,
+        "lower_lip": 0.01,
+        "jaw": 0.0,
+        "press": 0.08,
+        "squint": 0.42,
+        "blink": 0.15,
+        "brow_down": 0.35,
+        "brow_up": 0.01,
+        "gaze_down": 0.17,
+        "gaze_side": 0.0,
+        "yaw": 0.0,
+        "pitch": 0.0,
     }
-)  # fmt: skip
+)
 """A face at rest, in the units of the face model's attributes."""
 
 
@@ -50,7 +61,10 @@ EXPRESSIONS: Mapping[str, Expression] = MappingProxyType(
     {
         "neutral": Expression(),
         "smile": Expression(
-            {"smile": 0.97, "upper_lip": 0.55, "lower_lip": 0.10, "squint": 0.56}, {}, lips_part=True, teeth=0.3
+            {"smile": 0.97, "upper_lip": 0.55, "lower_lip": 0.10, "squint": 0.56},
+            {},
+            lips_part=True,
+            teeth=0.3,
         ),
         "surprise": Expression(
             {"brow_down": 0.05, "squint": 0.33, "blink": 0.08},
@@ -90,7 +104,7 @@ def move(model: FaceModel, shapes: FloatArray, expression: Expression) -> FloatA
 
 @lru_cache(maxsize=2)
 def movements(model: FaceModel) -> Mapping[str, FloatArray]:
-    """Return the movements of the mesh, each (478, 3): how far each point goes when the most moved goes by one."""
+    """Return the movements of the mesh, each (478, 3): how far points go when the most moved goes by one."""
     eyes = model.base[[468, 473]]
     unit = float(np.linalg.norm(eyes[0] - eyes[1]))
     x, y, _ = ((model.base - eyes.mean(axis=0)) / unit).T

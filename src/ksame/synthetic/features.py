@@ -1,4 +1,4 @@
-"""What people wear and grow in the face: beards, brows, make-up, eye colour, spectacles; painted on the base face."""
+"""What people wear and grow in the face, painted on the base: beards, make-up, eye colour, spectacles."""
 
 from __future__ import annotations
 
@@ -99,13 +99,15 @@ def _frame(model: FaceModel, form: FloatArray) -> Mask:
     lens = np.sign(corner) * abs(corner) ** (2.0 / power) * [wide * eyes, tall * eyes]
     canvas = np.zeros(model.size, dtype=np.uint8)
     width = max(1, round(float(thick) * eyes))
+    noses = []
     for eye, outwards in ((left, -1), (right, 1)):
-        middle = eye + [0.02 * outwards * eyes, 0.05 * eyes]
+        middle = eye + np.array([0.02 * outwards, 0.05]) * eyes
         _line(canvas, middle + lens, width, closed=True)
-        hinge = middle + [outwards * wide * eyes, -0.3 * tall * eyes]
-        _line(canvas, np.stack([hinge, hinge + [outwards * eyes, -0.02 * eyes]]), width, closed=False)
-    inner = [eye + [s * (0.02 - wide) * eyes, -0.02 * eyes] for eye, s in ((left, -1), (right, 1))]
-    _line(canvas, np.stack([inner[0], 0.5 * (inner[0] + inner[1]) - [0, 0.03 * eyes], inner[1]]), width, closed=False)
+        hinge = middle + np.array([outwards * wide, -0.3 * tall]) * eyes
+        _line(canvas, np.stack([hinge, hinge + np.array([outwards, -0.02]) * eyes]), width, closed=False)
+        noses.append(eye + np.array([outwards * (0.02 - wide), -0.02]) * eyes)
+    bridge = 0.5 * (noses[0] + noses[1]) - np.array([0.0, 0.03]) * eyes
+    _line(canvas, np.stack([noses[0], bridge, noses[1]]), width, closed=False)
     return np.asarray(canvas[model.warp.mask], dtype=np.float32) / 255.0
 
 

@@ -18,7 +18,7 @@ ILLUMINATIONS: Mapping[str, tuple[float, float, float] | None] = MappingProxyTyp
         "top": (0.0, -0.9, 0.55),
     }
 )
-"""Direction towards the light: right in the picture, down, towards the viewer; None for light from everywhere."""
+"""Where the light is: right in the picture, down, towards the viewer; None for everywhere."""
 _AMBIENT, _DIFFUSE = 0.52, 0.62
 _REFERENCE = np.array([0.0, 0.0, 1.0])
 

@@ -11,13 +11,9 @@ from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.spaces.facemodel import FaceModel
+from ksame.spaces.facemodel.labels import AGE_BANDS, GENDERS, PORTRAIT_YEAR, SKIN_TONES
 
-GENDERS = ("F", "M")
-AGES = {"under 40": (26.0, 39.0), "40-59": (40.0, 59.0), "60 and over": (60.0, 80.0)}
-TONES = {"dark": (-0.92, -0.76), "medium": (-0.70, -0.57), "light": (-0.50, -0.34)}
-"""Logarithm of the brightness of the cheeks, as the face model measures it."""
 FIRST_OTHER = 1 << 24  # numbers from here on were not looked at when people were chosen
-PORTRAIT_YEAR = 2015.0  # about when the portraits behind the model were taken; they say only when a person was born
 DISTINCT = 1.2  # standard deviations from the mean person of the same labels
 ASYMMETRY = 0.4  # share of the portraits' asymmetry that people get; much of it was light and pose
 SHAPELY = 1.3  # how much more people differ in shape than the portraits do
@@ -34,7 +30,9 @@ _COLOUR_ODDS = {
 IRISES = np.array([[0.16, 0.10, 0.07], [0.30, 0.20, 0.11], [0.36, 0.38, 0.24], [0.38, 0.48, 0.58]])
 _IRIS_ODDS = {"dark": (0.8, 0.2, 0, 0), "medium": (0.5, 0.35, 0.1, 0.05), "light": (0.15, 0.3, 0.2, 0.35)}
 LIPS = np.array([[0.62, 0.16, 0.20], [0.70, 0.34, 0.36], [0.50, 0.16, 0.24], [0.66, 0.38, 0.32]])
-FRAMES = np.array([[0.07, 0.07, 0.08], [0.28, 0.18, 0.12], [0.45, 0.45, 0.47], [0.45, 0.12, 0.12], [0.58, 0.48, 0.28]])
+FRAMES = np.array(
+    [[0.07, 0.07, 0.08], [0.28, 0.18, 0.12], [0.45, 0.45, 0.47], [0.45, 0.12, 0.12], [0.58, 0.48, 0.28]]
+)
 SPECTACLES = 0.2  # share of people who wear them
 CLOTHES = np.array(
     [
@@ -110,9 +108,9 @@ class People:
 def cast(n: int, seed: int) -> IntArray:
     """Choose who appears: numbers of people, (n,), women and men in turn.
 
-    The people chosen when ksame was built, whom a recogniser finds unlike every portrait behind the face model and
-    rarely like one another, come first, in an order that depends on the seed; when they run out, people follow whom
-    nobody looked at.
+    The people chosen when ksame was built, whom a recogniser finds unlike every portrait behind the face
+    model and rarely like one another, come first, in an order that depends on the seed; when they run out,
+    people follow whom nobody looked at.
     """
     rng = np.random.default_rng(seed)
     chosen = chosen_people()
@@ -128,7 +126,7 @@ def cast(n: int, seed: int) -> IntArray:
 def chosen_people() -> IntArray:
     """Return the numbers of the people chosen when ksame was built."""
     with (files("ksame.data") / "people.npy").open("rb") as file:
-        return np.load(file, allow_pickle=False).astype(np.intp)
+        return np.asarray(np.load(file, allow_pickle=False), dtype=np.intp)
 
 
 def draw_people(model: FaceModel, numbers: IntArray) -> People:
@@ -147,13 +145,13 @@ def draw_people(model: FaceModel, numbers: IntArray) -> People:
 def _draw(model: FaceModel, number: int) -> tuple[object, ...]:
     rng = np.random.default_rng(number)
     gender = GENDERS[number % 2]
-    age_band = list(AGES)[int(rng.integers(len(AGES)))]
-    tone = list(TONES)[int(rng.integers(len(TONES)))]
-    age = rng.uniform(*AGES[age_band])
+    age_band = list(AGE_BANDS)[int(rng.integers(len(AGE_BANDS)))]
+    tone = list(SKIN_TONES)[int(rng.integers(len(SKIN_TONES)))]
+    age = rng.uniform(*AGE_BANDS[age_band])
     labels = {
         "woman": float(gender == "F"),
         "born": PORTRAIT_YEAR - age,
-        "tone": rng.uniform(*TONES[tone]),
+        "tone": rng.uniform(*SKIN_TONES[tone]),
     }
     noise = rng.standard_normal(model.n_codes)
     noise *= DISTINCT * np.sqrt(model.n_codes) / np.linalg.norm(noise)
@@ -162,7 +160,16 @@ def _draw(model: FaceModel, number: int) -> tuple[object, ...]:
     code = model.labelled(labels) + person
     hair = _hair_colour(gender, age, tone, rng)
     clothes = np.clip(CLOTHES[int(rng.integers(len(CLOTHES)))] * rng.uniform(0.8, 1.15), 0, 1)
-    return (code, gender, age_band, tone, hair, clothes, *_hair_style(gender, age, rng), *_features(gender, tone, rng))
+    return (
+        code,
+        gender,
+        age_band,
+        tone,
+        hair,
+        clothes,
+        *_hair_style(gender, age, rng),
+        *_features(gender, tone, rng),
+    )
 
 
 def _hair_colour(gender: str, age: float, tone: str, rng: np.random.Generator) -> FloatArray:
@@ -189,7 +196,7 @@ def _hair_style(gender: str, age: float, rng: np.random.Generator) -> tuple[floa
 
 
 def _features(gender: str, tone: str, rng: np.random.Generator) -> tuple[object, ...]:
-    """Return the weights of brows, beard, moustache and lipstick, three colours and the form of spectacles."""
+    """Return weights of brows, beard, moustache and lipstick, three colours, the form of spectacles."""
     beard = moustache = lipstick = 0.0
     if gender == "M":
         kind = rng.random()

@@ -36,17 +36,15 @@ class Shot:
     Parameters
     ----------
     expression, illumination : str
-    yaw, pitch, roll : float
-        In radians.
+    turn : (float, float, float)
+        Yaw, pitch and roll in radians.
     grain : int
         Which noise the picture has.
     """
 
     expression: str
     illumination: str
-    yaw: float = 0.0
-    pitch: float = 0.0
-    roll: float = 0.0
+    turn: tuple[float, ...] = (0.0, 0.0, 0.0)
     grain: int = 0
 
 
@@ -81,7 +79,7 @@ class Painter:
 
     @cached_property
     def _light(self) -> dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]]:
-        """For each illumination, the shading of the texture (n_pixels, 1) and of the picture (height, width, 1)."""
+        """For each illumination, the shading of texture (n_pixels, 1) and picture (height, width, 1)."""
         surface = self.model.evener.normals[self.model.warp.mask]
         return {
             name: (shading(surface, name)[..., None], shading(self._canvas.normals, name)[..., None])
@@ -111,7 +109,8 @@ class Painter:
             rest = expressed(self.model, codes, EXPRESSIONS["neutral"])
             frames = self._frames(rest, EXPRESSIONS["neutral"])
             colours = [
-                self.model.mean_colours(rest, part) for part in (self.model.evener.cheeks, self.model.evener.crown)
+                self.model.mean_colours(rest, part)
+                for part in (self.model.evener.cheeks, self.model.evener.crown)
             ]
             names = dict.fromkeys(shot.expression for i in rows for shot in shots[i])
             faces = {name: self._faces(codes, EXPRESSIONS[name]) for name in names}
@@ -119,7 +118,10 @@ class Painter:
                 decorate(self.model, textures[j], people, i)
             for j, i in enumerate(rows):
                 around = surround(people, i, colours[0][j], colours[1][j], frames[j], self._canvas)
-                taken = [self._shoot(*(part[j] for part in faces[s.expression]), around, s) for s in shots[i]]
+                taken = []
+                for shot in shots[i]:
+                    shapes, textures = faces[shot.expression]
+                    taken.append(self._shoot(shapes[j], textures[j], around, shot))
                 yield np.stack([image for image, _ in taken]), np.stack([points for _, points in taken])
 
     def _frames(self, codes: FloatArray, expression: Expression) -> FloatArray:
@@ -157,7 +159,7 @@ _PIVOT = np.array([0.0, 0.5, -1.0])  # about where a head turns
 
 def _rotation(shot: Shot) -> FloatArray:
     """Return the matrix (3, 3) that turns row vectors by roll, pitch and yaw."""
-    (cy, sy), (cp, sp), (cr, sr) = ((np.cos(a), np.sin(a)) for a in (shot.yaw, shot.pitch, shot.roll))
+    (cy, sy), (cp, sp), (cr, sr) = ((np.cos(a), np.sin(a)) for a in shot.turn)
     yaw = np.array([[cy, 0, -sy], [0, 1, 0], [sy, 0, cy]])
     pitch = np.array([[1, 0, 0], [0, cp, -sp], [0, sp, cp]])
     roll = np.array([[cr, sr, 0], [-sr, cr, 0], [0, 0, 1]])
@@ -165,7 +167,7 @@ def _rotation(shot: Shot) -> FloatArray:
 
 
 def _soft_edge(covered: NDArray[np.bool_], width: float) -> NDArray[np.float32]:
-    """Return, (height, width, 1), 1 well inside, falling smoothly to about 0 at the edge over ``width`` pixels."""
+    """Return 1 well inside, falling to about 0 at the edge over ``width`` pixels; (height, width, 1)."""
     inside = cv2.distanceTransform(np.pad(covered, 1).astype(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1]
     ramp = ((inside - 0.5) / max(1.0, width)).clip(0, 1).astype(np.float32)
     smooth = cv2.GaussianBlur(ramp, (0, 0), max(0.6, 0.35 * width)) * covered

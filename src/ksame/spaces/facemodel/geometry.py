@@ -1,7 +1,7 @@
 """The dense mesh of the face model: its mirror image, its forehead, its alignment in space, its regions.
 
-Points are the 478 of MediaPipe's face mesh: x to the right of the picture, y down, and z. The network gives a z that
-falls towards the viewer; here z grows towards the viewer.
+Points are the 478 of MediaPipe's face mesh: x to the right of the picture, y down, and z. The network gives a
+z that falls towards the viewer; here z grows towards the viewer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,30 @@ from ksame.faces.faceset import FloatArray, IntArray
 N_POINTS = 478
 CROWN = (127, 162, 21, 54, 103, 67, 109, 10, 338, 297, 332, 284, 251, 389, 356)
 """The upper rim of the mesh, from the temple on the left of the picture to the other."""
-OVAL = (*CROWN, 454, 323, 361, 288, 397, 365, 379, 378, 400, 377, 152, 148, 176, 149, 150, 136, 172, 58, 132, 93, 234)
+OVAL = (
+    *CROWN,
+    454,
+    323,
+    361,
+    288,
+    397,
+    365,
+    379,
+    378,
+    400,
+    377,
+    152,
+    148,
+    176,
+    149,
+    150,
+    136,
+    172,
+    58,
+    132,
+    93,
+    234,
+)
 """The whole rim, clockwise in the picture."""
 INNER_LIPS = (78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308, 324, 318, 402, 317, 14, 87, 178, 88, 95)
 EYES = (
@@ -134,8 +157,26 @@ def polygon(size: tuple[int, int], points: FloatArray) -> NDArray[np.bool_]:
 
 
 def surface_depth(points: FloatArray) -> FloatArray:
-    """Return the depth, (504,), of a frontal base mesh (478, 3) with its forehead, which curves back to the crown."""
+    """Return the depth, (504,), of a base mesh (478, 3) and its forehead, which curves back to the crown."""
     unit = np.ptp(points[:, 0]) / 164.0
     rim = points[list(CROWN[1:-1]), 2]
     rings = [rim - unit * fall * _TAPER[:, 0] for fall in _RAISE]
     return np.concatenate([points[:, 2], *rings])
+
+
+def half_rows(mask: NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+    """Return the numbers of a symmetric mask's pixels within its left half.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_pixels,)
+        For each pixel inside, in order, the row of it or of its mirror image in the left half.
+    side : ndarray of shape (n_pixels,)
+        1 for pixels of the left half, -1 for the others.
+    """
+    half = mask.shape[1] // 2
+    number = np.full(mask.shape, -1, dtype=np.intp)
+    number[:, :half][mask[:, :half]] = np.arange(int(mask[:, :half].sum()))
+    number[:, -half:] = number[:, :half][:, ::-1]
+    side = np.broadcast_to(np.where(np.arange(mask.shape[1]) < half, 1, -1), mask.shape)
+    return number[mask], side[mask]

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray
-from ksame.spaces.facemodel.geometry import mirror_index, mirrored
+from ksame.spaces.facemodel.geometry import half_rows, mirror_index, mirrored
 from ksame.spaces.facemodel.light import Evener
-from ksame.spaces.facemodel.model import FaceModel, half_rows
+from ksame.spaces.facemodel.model import FaceModel
 from ksame.spaces.facemodel.preparation import ATTRIBUTES, ODD, Prepared
 from ksame.spaces.pca import fit_pca
 
@@ -37,7 +37,9 @@ def learn(data: Prepared, people: NDArray[np.bool_] | None = None) -> FaceModel:
     right = right[np.argsort(rows[right], kind="stable")]
     halves = {parity: 0.5 * (data.textures[:, left] + parity * data.textures[:, right]) for parity in (1, -1)}
     mean = halves[1][plain].mean(axis=0)
-    inside = Evener(data.base, data.warp.mask, np.zeros((*data.warp.size, 3), np.float32)).mouth[data.warp.mask][left]
+    inside = Evener(data.base, data.warp.mask, np.zeros((*data.warp.size, 3), np.float32)).mouth[
+        data.warp.mask
+    ][left]
     mean[inside] = halves[1][plain & data.open_mouth][:, inside].mean(axis=0)
     texture_modes, scales, parities = [], [], []
     for parity, count in zip((1, -1), TEXTURE_MODES, strict=True):
@@ -65,7 +67,10 @@ def learn(data: Prepared, people: NDArray[np.bool_] | None = None) -> FaceModel:
         predictors=np.zeros((0, 0)),
     )
     codes = np.stack(
-        [empty.encode(s + data.base, t) for s, t in zip(data.shapes[plain], data.textures[plain], strict=True)]
+        [
+            empty.encode(s + data.base, t)
+            for s, t in zip(data.shapes[plain], data.textures[plain], strict=True)
+        ]
     )
     return _with_labels(empty, codes, data.attributes[plain])
 
@@ -91,7 +96,12 @@ def _with_labels(model: FaceModel, codes: FloatArray, labels: FloatArray) -> Fac
     spread = (vectors * np.sqrt(values.clip(0))) @ vectors.T
     predictors = np.concatenate([_ridge(c, z, PREDICTION_RIDGE).T, np.zeros((len(ATTRIBUTES), 1))], axis=1)
     return replace(
-        model, attribute_means=means, attribute_stds=stds, directions=directions, spread=spread, predictors=predictors
+        model,
+        attribute_means=means,
+        attribute_stds=stds,
+        directions=directions,
+        spread=spread,
+        predictors=predictors,
     )
 
 

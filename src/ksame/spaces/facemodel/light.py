@@ -1,6 +1,7 @@
-"""Evening out shape-free textures: side light, light from above, hair and background at the rim, colour casts.
+"""Evening out textures: side light, light from above, hair and background at the rim, colour casts.
 
-All of it works on textures laid out as base images, (height, width, 3), in which every face has the same shape.
+All of it works on textures laid out as base images, (height, width, 3), in which every face has the same
+shape.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray
+from ksame.spaces.aam.warp import PiecewiseAffine
 from ksame.spaces.facemodel.geometry import BROWS, CHEEKS, INNER_LIPS, polygon, with_forehead
 
 Texture = NDArray[np.float32]
@@ -114,7 +116,7 @@ class Evener:
         return texture
 
     def without_top_light(self, texture: Texture, mean: Texture) -> Texture:
-        """Divide by what the slope of the face explains of its brightness, beyond that of the mean texture."""
+        """Divide by the brightness that slope explains, beyond that of the mean texture."""
         excess = log_luma(texture) - log_luma(mean)
         level = np.median(excess[self.cheeks])
         columns = np.arange(self._size[1])[None]
@@ -181,3 +183,19 @@ def white_balance(colours: FloatArray, use: Mask) -> FloatArray:
             weight = use / np.sqrt(1.0 + (excess[:, channel] / 0.1) ** 2)
     gains = np.exp(-(1 - _TINT_KEPT) * excess)
     return np.asarray(gains * ((colours @ LUMA) / ((colours * gains) @ LUMA))[:, None])
+
+
+def normals(warp: PiecewiseAffine, depth: FloatArray) -> NDArray[np.float32]:
+    """Return unit normals (right, down, towards the viewer) of the base's surface, (height, width, 3).
+
+    Parameters
+    ----------
+    warp : PiecewiseAffine
+    depth : ndarray of shape (n_points,)
+        Depth of each point of the warp's base, in its pixels.
+    """
+    surface = np.zeros(warp.size, dtype=np.float32)
+    surface[warp.mask] = warp.weights @ depth
+    down, right = np.gradient(blur_inside(surface, 4.0, warp.mask))
+    field = np.stack([-right, -down, np.ones_like(right)], axis=-1)
+    return np.asarray(field / np.linalg.norm(field, axis=-1, keepdims=True), dtype=np.float32)

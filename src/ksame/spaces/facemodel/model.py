@@ -1,9 +1,9 @@
 """The shipped face model: statistics of shape and texture over several hundred people together.
 
-A person is a code: how many standard deviations along each mode of shape and each mode of texture. Shapes are meshes
-in space, aligned and frontal; textures are colours on a base face, with the light evened and without hair. The modes
-are those of the faces and their mirror images together, so each is either symmetric or antisymmetric and half of it
-says all.
+A person is a code: how many standard deviations along each mode of shape and each mode of texture. Shapes are
+meshes in space, aligned and frontal; textures are colours on a base face, with the light evened and without
+hair. The modes are those of the faces and their mirror images together, so each is either symmetric or
+antisymmetric and half of it says all.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.resources import files
-from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from ksame.errors import InputError
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.spaces.aam.warp import PiecewiseAffine
-from ksame.spaces.facemodel.geometry import align, surface_depth, with_forehead
-from ksame.spaces.facemodel.light import Evener, blur_inside
+from ksame.spaces.facemodel.geometry import align, half_rows, surface_depth, with_forehead
+from ksame.spaces.facemodel.light import Evener, normals
 
 FORMAT = "ksame-face-model"
 VERSION = 1
@@ -99,7 +99,7 @@ class FaceModel:
 
     @cached_property
     def _halves(self) -> tuple[IntArray, IntArray]:
-        """For each pixel inside the base, its row in the left half, and whether it lies there (1) or not (-1)."""
+        """For each pixel inside the base, its row in the left half, and 1 if it lies there or -1."""
         return half_rows(self.warp.mask)
 
     @cached_property
@@ -119,7 +119,9 @@ class FaceModel:
         parity = self.parity[self.n_shape :]
         even, odd = ((weights[:, parity == sign] @ self._modes[sign]).reshape(len(codes), -1, 3) for sign in (1, -1))
         rows, side = self._halves
-        return np.asarray((even + self.texture_mean)[:, rows] + odd[:, rows] * side[:, None].astype(np.float32))
+        return np.asarray(
+            (even + self.texture_mean)[:, rows] + odd[:, rows] * side[:, None].astype(np.float32)
+        )
 
     def encode(self, points: FloatArray, texture: NDArray[np.float32]) -> FloatArray:
         """Return the code, (n_codes,), of one face.
@@ -166,16 +168,19 @@ class FaceModel:
         return np.asarray(index[:, ::-1][self.warp.mask])
 
     def direction(self, attribute: str) -> FloatArray:
-        """Return the change of code, (n_codes,), for one unit of an attribute, in the unit it was measured in."""
-        return self.directions[self._index(attribute)] / self.attribute_stds[self._index(attribute)]
+        """Return the change of code, (n_codes,), for one unit of an attribute, as it was measured."""
+        i = self._index(attribute)
+        return np.asarray(self.directions[i] / self.attribute_stds[i])
 
     def moved(self, codes: FloatArray, changes: Mapping[str, float]) -> FloatArray:
         """Return codes, (n, n_codes), moved by so many units of each attribute named."""
-        step = sum((change * self.direction(name) for name, change in changes.items()), np.zeros(self.n_codes))
+        step = sum(
+            (change * self.direction(name) for name, change in changes.items()), np.zeros(self.n_codes)
+        )
         return codes + step
 
     def labelled(self, labels: Mapping[str, float]) -> FloatArray:
-        """Return the code, (n_codes,), of the mean person with these values of attributes, in their own units."""
+        """Return the code, (n_codes,), of the mean person with these values of attributes."""
         means = dict(zip(self.attributes, self.attribute_means, strict=True))
         zero = np.zeros(self.n_codes)
         return self.moved(zero, {name: value - float(means.get(name, 0.0)) for name, value in labels.items()})
@@ -187,7 +192,7 @@ class FaceModel:
         return np.asarray(read * self.attribute_stds[i] + self.attribute_means[i])
 
     def mean_colours(self, codes: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
-        """Return the mean colour, (n, 3), that faces of codes (n, n_codes) have on a symmetric part of the base."""
+        """Return the mean colour, (n, 3), of faces of codes (n, n_codes) on a symmetric part of the base."""
         rows = np.unique(self._halves[0][where[self.warp.mask]])
         modes = self._modes[1].reshape(-1, *self.texture_mean.shape)[:, rows].mean(axis=1)
         weights = codes[:, self.n_shape :][:, self.parity[self.n_shape :] > 0]
@@ -201,27 +206,31 @@ class FaceModel:
 
     def save(self, file: IO[bytes]) -> None:
         """Write the model as an .npz file without pickled objects."""
-        stored = {
+        stored: dict[str, Any] = {
             name: np.asarray(getattr(self, name)).astype(kind) if kind else np.asarray(getattr(self, name))
             for name, kind in _STORED.items()
         }
         np.savez_compressed(file, format=np.array(FORMAT), version=np.array(VERSION), **stored)
 
     @classmethod
-    def load(cls, file: IO[bytes] | Path) -> FaceModel:
+    def load(cls, file: IO[bytes]) -> FaceModel:
         """Read a model written by :meth:`save`."""
         try:
             with np.load(file, allow_pickle=False) as stored:
                 if str(stored["format"]) != FORMAT or int(stored["version"]) != VERSION:
-                    raise InputError(f"{file}: expected {FORMAT} version {VERSION}.")
+                    raise InputError(f"This file is not {FORMAT} version {VERSION}. Install ksame again.")
                 arrays = {name: stored[name] for name in _STORED}
-        except (OSError, ValueError, KeyError) as error:
-            raise InputError(f"{file}: not a face model ({error}). Install ksame again.") from error
+        except InputError:
+            raise
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+            raise InputError(f"This file is not a face model ({error}). Install ksame again.") from error
         height, width = (int(side) for side in arrays.pop("size"))
         names = tuple(str(name) for name in arrays.pop("attributes"))
         for name, array in arrays.items():
             if array.dtype != np.int8 or name == "parity":
-                kind = np.float32 if name == "texture_mean" else np.intp if name == "triangles" else np.float64
+                kind = (
+                    np.float32 if name == "texture_mean" else np.intp if name == "triangles" else np.float64
+                )
                 arrays[name] = array.astype(kind)
             arrays[name].flags.writeable = False
         return cls(size=(height, width), attributes=names, **arrays)
@@ -254,40 +263,6 @@ def face_model() -> FaceModel:
         return FaceModel.load(file)
 
 
-def half_rows(mask: NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
-    """Number the pixels of a symmetric mask by its left half.
-
-    Returns
-    -------
-    rows : ndarray of shape (n_pixels,)
-        For each pixel inside, in order, the row of it or of its mirror image in the left half.
-    side : ndarray of shape (n_pixels,)
-        1 for pixels of the left half, -1 for the others.
-    """
-    half = mask.shape[1] // 2
-    number = np.full(mask.shape, -1, dtype=np.intp)
-    number[:, :half][mask[:, :half]] = np.arange(int(mask[:, :half].sum()))
-    number[:, -half:] = number[:, :half][:, ::-1]
-    side = np.broadcast_to(np.where(np.arange(mask.shape[1]) < half, 1, -1), mask.shape)
-    return number[mask], side[mask]
-
-
-def normals(warp: PiecewiseAffine, depth: FloatArray) -> NDArray[np.float32]:
-    """Return unit normals (right, down, towards the viewer) of the base's surface, (height, width, 3).
-
-    Parameters
-    ----------
-    warp : PiecewiseAffine
-    depth : ndarray of shape (n_points,)
-        Depth of each point of the warp's base, in its pixels.
-    """
-    surface = np.zeros(warp.size, dtype=np.float32)
-    surface[warp.mask] = warp.weights @ depth
-    down, right = np.gradient(blur_inside(surface, 4.0, warp.mask))
-    field = np.stack([-right, -down, np.ones_like(right)], axis=-1)
-    return np.asarray(field / np.linalg.norm(field, axis=-1, keepdims=True), dtype=np.float32)
-
-
-def _project(rows: FloatArray, modes: NDArray[Any]) -> FloatArray:
+def _project(rows: NDArray[Any], modes: NDArray[Any]) -> FloatArray:
     """Return coefficients, (n, n_modes), on orthogonal modes of any length."""
     return np.asarray((rows @ modes.T) / (modes**2).sum(axis=1))

@@ -1,4 +1,4 @@
-"""From portraits to what statistics can be learned from: aligned shapes and evened textures on one base face."""
+"""From portraits to what statistics are learned from: aligned shapes and evened textures."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from ksame.spaces.facemodel.geometry import (
     surface_depth,
     with_forehead,
 )
-from ksame.spaces.facemodel.light import LUMA, Evener, Texture, white_balance
-from ksame.spaces.facemodel.model import normals
+from ksame.spaces.facemodel.light import LUMA, Evener, Texture, normals, white_balance
 
 WIDTH = 176  # of the base image
 FACE_WIDTH = 164
@@ -126,7 +125,7 @@ def prepare(folder: Path, measured: Measured, blendshapes: tuple[str, ...]) -> P
 
 
 def even(raw: Texture, evener: Evener, use: NDArray[np.bool_]) -> tuple[Texture, NDArray[np.bool_]]:
-    """Even the light of textures (n, height, width, 3) and say which of those in ``use`` show enough forehead."""
+    """Even textures, (n, height, width, 3), and say which of those in ``use`` show enough forehead."""
     lit = np.stack([evener.without_side_light(texture) for texture in raw])
     mean = np.median(lit[use], axis=0)
     for _ in range(2):
