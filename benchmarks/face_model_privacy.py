@@ -115,9 +115,7 @@ def readings(data: Prepared) -> dict[str, float]:
     from sklearn.model_selection import cross_val_predict
 
     model = face_model()
-    codes = np.stack(
-        [model.encode(s + data.base, t) for s, t in zip(data.shapes, data.textures, strict=True)]
-    )
+    codes = np.stack([model.encode(s + data.base, t) for s, t in zip(data.shapes, data.textures, strict=True)])
     woman, born = data.attributes[:, 0] > 0.5, data.attributes[:, 1]
     plain = data.plain
     guess = cross_val_predict(Ridge(150.0), codes[plain], woman[plain].astype(float), cv=10)
@@ -133,9 +131,7 @@ def readings(data: Prepared) -> dict[str, float]:
 
 def main() -> int:
     shared = Path(os.environ.get("KSAME_SHARED", ROOT.parent / "shared"))
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("portraits", type=Path, nargs="?", default=shared / "faces")
     parser.add_argument("--people", type=int, default=300)
     parser.add_argument("--json", type=Path)

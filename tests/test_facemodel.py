@@ -136,9 +136,7 @@ def test_side_light_is_taken_away(model):
     face[model.warp.mask] = model.textures(np.zeros((1, model.n_codes)))[0]
     ramp = np.linspace(0.75, 1.3, model.size[1], dtype=np.float32)[None, :, None]
     evened = model.evener.without_side_light(face * ramp)
-    left, right = (
-        part.mean() for part in (evened[:, :80][face[:, :80] > 0], evened[:, 96:][face[:, 96:] > 0])
-    )
+    left, right = (part.mean() for part in (evened[:, :80][face[:, :80] > 0], evened[:, 96:][face[:, 96:] > 0]))
     assert abs(left / right - 1) < 0.03
 
 

@@ -60,9 +60,7 @@ def distinct(embeddings: FloatArray) -> NDArray[np.intp]:
 
 def main() -> int:
     """Choose and write; return the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("portraits", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--candidates", type=int, default=12000)

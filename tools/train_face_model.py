@@ -49,9 +49,7 @@ def measure(folder: Path, part: str = "portraits/") -> Measured:
 
 def main() -> int:
     """Train and write the model; return the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("portraits", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()

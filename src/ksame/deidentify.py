@@ -44,11 +44,14 @@ class Provenance:
         Files that were no pictures.
     labels : str, optional
         How selected labels were predicted, and how often rightly; None when they were given.
+    warnings : tuple of str
+        Privacy warnings given before, for the certificate.
     """
 
     withheld: tuple[WithheldFace, ...] = ()
     unreadable: int = 0
     labels: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def deidentify(
@@ -264,7 +267,7 @@ def _certify(
                 passed=True,
             ),
         ),
-        warnings=draft.warnings,
+        warnings=(*provenance.warnings, *draft.warnings),
         files=hashes,
         digest=release_digest(hashes),
         software={"ksame": __version__, "numpy": np.__version__, "python": platform.python_version()},

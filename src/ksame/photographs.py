@@ -14,8 +14,10 @@ from ksame.faces.faceset import FaceSet, FloatArray
 from ksame.faces.folder import Entry, gather, list_entries, read_each
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.faces.registration import Template, register
-from ksame.models import Detector, FaceMesh, Mesh
+from ksame.models import BLENDSHAPES, Detector, FaceMesh, Mesh
 from ksame.progress import Track, silent
+from ksame.spaces.facemodel import face_model
+from ksame.spaces.facemodel.labels import ACCURACY, age_bands, expression, genders, skin_tones
 
 PRESENCE = 0.5
 """Probability below which a mesh is not believed."""
@@ -142,3 +144,44 @@ def _cut(picture: NDArray[np.float32], mesh: Mesh, template: Template) -> _Cut:
     scale = float(np.hypot(move.a, move.b))
     depth = -mesh.points[:, 2:] * scale  # the mesh measures away from the viewer
     return _Cut(face, np.concatenate([move.apply(mesh.points[:, :2]), depth], axis=1), mesh.blendshapes)
+
+
+def predicted_labels(portraits: Portraits, label: str) -> tuple[NDArray[np.str_], str]:
+    """Read a label from the faces, and say how often that is right.
+
+    Parameters
+    ----------
+    portraits : Portraits
+    label : {"gender", "age_band", "skin_tone", "expression"}
+        All images of a person get the label that most of them have, except expression.
+
+    Returns
+    -------
+    values : ndarray of shape (n_faces,)
+    accuracy : str
+        How often the prediction was right where it was measured.
+    """
+    faces = portraits.faces
+    if label == "expression":
+        names = [dict(zip(BLENDSHAPES, row, strict=True)) for row in portraits.blendshapes]
+        return np.array([expression(weights) for weights in names]), ACCURACY["expression"]
+    readers = {"gender": genders, "age_band": age_bands, "skin_tone": skin_tones}
+    if label not in readers:
+        have = ", ".join(sorted(faces.attributes)) or "none"
+        raise InputError(
+            f"The photographs carry no label {label!r} (labels they carry: {have}), and it cannot be predicted: "
+            f"only {', '.join([*readers, 'expression'])} can. Add a column of that name to labels.csv."
+        )
+    model = face_model()
+    codes = np.stack(
+        [
+            model.encode(points, model.texture_of(image, points))
+            for image, points in zip(faces.images, faces.landmarks if faces.landmarks is not None else (), strict=True)
+        ]
+    )
+    values = readers[label](model, codes)
+    for subject in np.unique(faces.subjects):
+        rows = faces.subjects == subject
+        kinds, counts = np.unique(values[rows], return_counts=True)
+        values[rows] = kinds[counts.argmax()]
+    return values, ACCURACY[label]

@@ -14,12 +14,14 @@ from ksame import __version__
 from ksame.app import models, talk
 from ksame.app.demo import run_demo
 from ksame.app.release import Options, run_release
+from ksame.app.source import Request, load_reference, load_source
 from ksame.errors import ExitCode, UsageError
-from ksame.faces import Template, load_folder
+from ksame.faces import Template
 from ksame.privacy.linkage import Linkage
+from ksame.privacy.release import read_release
 from ksame.privacy.signing import load_public_key
 from ksame.recipes import REGISTRY
-from ksame.verification import passed, verify
+from ksame.verification import passed, rebuild_recipe, verify
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -63,7 +65,7 @@ def release(
         str,
         typer.Argument(
             metavar="FACES",
-            help="Folder of registered faces (sub-folders or labels.csv say who is who), or drawn:N for N people.",
+            help="Folder of faces or photographs (sub-folders or labels.csv say who is who), or synthetic:N people.",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")],
@@ -79,7 +81,8 @@ def release(
         str | None,
         typer.Option(help="greedy (the papers'), mdav, greedy+refine or mdav+refine (least loss)."),
     ] = None,
-    coding: Annotated[str | None, typer.Option(help="pixel or eigen.")] = None,
+    coding: Annotated[str | None, typer.Option(help="pixel, eigen, model (shipped), aam (built on the set).")] = None,
+    surrogate: Annotated[str | None, typer.Option(help="k-same-m: mean, or someone-else who does not exist.")] = None,
     components: Annotated[
         float | None, typer.Option(help="Eigenfaces to keep: a number, or a share of variance below 1.")
     ] = None,
@@ -101,9 +104,7 @@ def release(
     ] = None,
     labels: Annotated[Path | None, typer.Option(help="labels.csv elsewhere.")] = None,
     size: Annotated[str | None, typer.Option(help="Register to this size, such as 99x134; needs landmarks.")] = None,
-    reference: Annotated[
-        Path | None, typer.Option(help="Folder of other people, for the maps (street corner).")
-    ] = None,
+    reference: Annotated[Path | None, typer.Option(help="Folder of other people, or builtin, for the maps.")] = None,
     seed: Annotated[int | None, typer.Option(help="Repeat a run exactly. A secret: it belongs to the linkage.")] = None,
     reuse: Annotated[Path | None, typer.Option(help="Link table of an earlier release of these people.")] = None,
     link_table: Annotated[Path | None, typer.Option(help="Also write who became whom. Secret!")] = None,
@@ -122,6 +123,7 @@ def release(
     params = {
         "k": k,
         "grouping": grouping,
+        "surrogate": surrogate,
         "condition": condition,
         "repair": repair,
         "epsilon": epsilon,
@@ -132,7 +134,7 @@ def release(
         "margin": margin,
     }
     options = Options(
-        faces=faces,
+        source=Request(faces, labels, parse_size(size), skip_unreadable),
         output=output,
         method=method,
         params={name: value for name, value in params.items() if value is not None},
@@ -144,14 +146,11 @@ def release(
         distance=distance,
         select=select,
         small_classes=small_classes,
-        labels=labels,
-        template=parse_size(size),
         reference=reference,
         seed=seed,
         reuse=reuse,
         link_table=link_table,
         sign=sign,
-        skip_unreadable=skip_unreadable,
         force=force,
     )
     result = run_release(options)
@@ -168,7 +167,7 @@ def release(
 def verify_command(
     folder: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of the release.")],
     linkage: Annotated[Path | None, typer.Option("--linkage", help="Its link table.")] = None,
-    originals: Annotated[Path | None, typer.Option(help="The faces it was made from; needs the link table.")] = None,
+    originals: Annotated[str | None, typer.Option(help="The faces it was made from; needs the link table.")] = None,
     labels: Annotated[Path | None, typer.Option(help="labels.csv of the originals, when elsewhere.")] = None,
     size: Annotated[str | None, typer.Option(help="Size to which the originals were registered.")] = None,
     reference: Annotated[Path | None, typer.Option(help="The reference it was made with.")] = None,
@@ -181,17 +180,17 @@ def verify_command(
     """
     if originals is not None and linkage is None:
         raise UsageError("Originals can only be compared with the help of the link table; add --linkage.")
-    template = parse_size(size)
+    given = others = None
+    if originals is not None:
+        made_with = rebuild_recipe(read_release(folder)[0].certificate)
+        given = load_source(Request(originals, labels, parse_size(size), skip_unreadable=True), made_with).faces
+        others = None if reference is None else load_reference(reference, given, made_with)
     with talk.working("verifying"):
         findings = verify(
             folder,
             linkage=None if linkage is None else Linkage.read(linkage),
-            originals=(
-                None
-                if originals is None
-                else load_folder(originals, labels=labels, template=template, skip_unreadable=True).faces
-            ),
-            reference=None if reference is None else load_folder(reference, template=template).faces,
+            originals=given,
+            reference=others,
             key=None if key is None else load_public_key(key),
         )
     good = passed(findings)

@@ -12,10 +12,10 @@ import numpy as np
 from rich.markup import escape
 
 from ksame.app import talk
+from ksame.app.source import Request, load_reference, load_source
 from ksame.deidentify import deidentify
 from ksame.errors import KsameWarning, PrivacyWarning, UsageError, parameter_error
-from ksame.app.source import load_reference, load_source
-from ksame.faces import FaceSet, Template
+from ksame.faces import FaceSet
 from ksame.privacy.ledger import Ledger
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.models import KAnonymity
@@ -31,7 +31,7 @@ _WHOLE = ("p", "m", "e")
 class Options:
     """What the user asked for."""
 
-    faces: str
+    source: Request
     output: Path
     method: str
     params: Mapping[str, Any]
@@ -41,14 +41,11 @@ class Options:
     distance: str | None = None
     select: str | None = None
     small_classes: str = "error"
-    labels: Path | None = None
-    template: Template | None = None
     reference: Path | None = None
     seed: int | None = None
     reuse: Path | None = None
     link_table: Path | None = None
     sign: Path | None = None
-    skip_unreadable: bool = False
     force: bool = False
 
 
@@ -104,7 +101,7 @@ def run_release(options: Options) -> Result:
     chosen = build_recipe(options)
     key = None if options.sign is None else load_private_key(options.sign)
     reuse = None if options.reuse is None else Linkage.read(options.reuse)
-    source = load_source(options, chosen)
+    source = load_source(options.source, chosen)
     reference = None if options.reference is None else load_reference(options.reference, source.faces, chosen)
     ledger = Ledger()
     arguments: dict[str, Any] = {

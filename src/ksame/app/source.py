@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from ksame.app import talk
 from ksame.deidentify import Provenance
-from ksame.errors import KsameWarning, NotRegisteredError, UsageError
+from ksame.errors import KsameWarning, NotRegisteredError, PrivacyWarning, UsageError
 from ksame.faces import FaceSet, Template, load_folder
 from ksame.photographs import Portraits, load_photographs, predicted_labels
 from ksame.privacy.linkage import WithheldFace
@@ -21,13 +20,14 @@ from ksame.synthetic import synthetic
 _MESHED = ("aam", "model")
 
 
-class Request(Protocol):
+@dataclass(frozen=True)
+class Request:
     """The options that say where faces come from."""
 
     faces: str
-    labels: Path | None
-    template: Template | None
-    skip_unreadable: bool
+    labels: Path | None = None
+    template: Template | None = None
+    skip_unreadable: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,19 @@ class Source:
 
 def load_source(request: Request, recipe: Recipe) -> Source:
     """Load what the recipe needs: registered faces as they are, photographs by finding the face in each."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always", KsameWarning)
+        source = _load(request, recipe)
+    for warning in given:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    said = tuple(str(w.message) for w in given if issubclass(w.category, PrivacyWarning))
+    return replace(source, provenance=replace(source.provenance, warnings=said))
+
+
+def _load(request: Request, recipe: Recipe) -> Source:
     kind, _, number = request.faces.partition(":")
     if kind == "synthetic":
-        return Source(_drawn(number, request, recipe))
+        return Source(_drawn(number, request))
     folder = Path(request.faces)
     if recipe.space.name in _MESHED:
         return _photographs(folder, request, recipe, request.template)
@@ -73,14 +83,16 @@ def load_reference(where: Path, faces: FaceSet, recipe: Recipe) -> FaceSet:
     return load_folder(where, template=None, track=talk.track).faces
 
 
-def _drawn(number: str, request: Request, recipe: Recipe) -> FaceSet:
+def _drawn(number: str, request: Request) -> FaceSet:
     people, _, images = number.partition("x")
     if not people.isdigit() or int(people) < 1 or not (images.isdigit() or not images):
         raise UsageError(f"Expected synthetic:N or synthetic:NxIMAGES, such as synthetic:40x3. Got {request.faces!r}.")
     size = (request.template.height, request.template.width) if request.template else (224, 176)
     expressions = ("neutral", "smile", "surprise", "squint", "disgust")
     per_person = int(images or 1)
-    return synthetic(int(people), per_person, size=size, expressions=expressions[: max(1, per_person)], track=talk.track)
+    return synthetic(
+        int(people), per_person, size=size, expressions=expressions[: max(1, per_person)], track=talk.track
+    )
 
 
 def _photographs(folder: Path, request: Request, recipe: Recipe, template: Template | None) -> Source:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.errors import InputError, KsameWarning, NotRegisteredError
+from ksame.errors import InputError, NotRegisteredError, PrivacyWarning
 from ksame.faces.faceset import FaceSet
 from ksame.faces.landmarks import EYES_AND_NOSE
 from ksame.faces.reading import SUFFIXES, read_image
@@ -183,9 +183,9 @@ def _from_tree(folder: Path) -> list[Entry]:
         )
     if not nested:
         warnings.warn(
-            f"{folder}: neither sub-folders nor labels.csv say who is who. Every file is taken as a different "
+            "Neither sub-folders nor labels.csv say who is who. Every file is taken as a different "
             "person; if somebody appears twice, the guarantee does not hold for them.",
-            KsameWarning,
+            PrivacyWarning,
             stacklevel=3,
         )
         return [Entry(p, p.name, {}, None) for p in files]

@@ -100,9 +100,7 @@ def _shots(pairs: list[tuple[str, str]], count: int, rng: np.random.Generator) -
     return [Shot(*pairs[j % len(pairs)], turn=tuple(turns[j]), grain=int(grains[j])) for j in range(count)]
 
 
-def _check(
-    n: int, images: int, size: tuple[int, int], expressions: Sequence[str], lights: Sequence[str]
-) -> None:
+def _check(n: int, images: int, size: tuple[int, int], expressions: Sequence[str], lights: Sequence[str]) -> None:
     for name, value in (("n", n), ("images_per_subject", images)):
         if not isinstance(value, (int, np.integer)) or value < 1:
             raise parameter_error(name, "synthetic", "an integer of at least 1", value)
@@ -113,6 +111,4 @@ def _check(
         ("illuminations", lights, ILLUMINATIONS),
     ):
         if isinstance(given, str) or not given or any(item not in known for item in given):
-            raise parameter_error(
-                name, "synthetic", f"a sequence of one or more out of {', '.join(known)}", given
-            )
+            raise parameter_error(name, "synthetic", f"a sequence of one or more out of {', '.join(known)}", given)

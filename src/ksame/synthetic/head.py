@@ -153,9 +153,7 @@ def _skull(side: Image, y: Image, half_width: float, volume: float, length: floa
     tall = 1.22 + volume
     above = np.hypot(side / wide, (y + 0.62).clip(None, 0) / tall) - 1
     narrowing = 0.25 * ((y - 0.3).clip(0, None) / max(length, 0.5)) ** 2
-    below = np.maximum(
-        side / wide - 1 + (narrowing if length > 0.6 else 0.3 * (y + 0.3).clip(0, None)), y - length
-    )
+    below = np.maximum(side / wide - 1 + (narrowing if length > 0.6 else 0.3 * (y + 0.3).clip(0, None)), y - length)
     return np.asarray(np.where(y < -0.62, above, below))
 
 

@@ -18,9 +18,7 @@ _TOOTH = 0.125  # width in eye distances
 _SUB = 4  # fractional bits for OpenCV's polygons
 
 
-def paint_mouth(
-    image: NDArray[np.float32], points: FloatArray, eyes: float, teeth: float, light: float
-) -> None:
+def paint_mouth(image: NDArray[np.float32], points: FloatArray, eyes: float, teeth: float, light: float) -> None:
     """Paint the inside of the mouth into ``image``, in place, between the inner lips.
 
     Parameters
@@ -53,9 +51,7 @@ def paint_mouth(
     soft = 1.2 / eyes
     band = teeth * (1 - 0.55 * across**2)
     shown = ((band[None] - down) / soft + 0.5).clip(0, 1) * (1 - (abs(across) / 0.96).clip(0, 1) ** 6)[None]
-    gaps = 1 - 0.13 * np.exp(
-        -((((((x - 0.5 * (left + right)) / eyes / _TOOTH) + 0.5) % 1 - 0.5) / 0.08) ** 2)
-    )
+    gaps = 1 - 0.13 * np.exp(-((((((x - 0.5 * (left + right)) / eyes / _TOOTH) + 0.5) % 1 - 0.5) / 0.08) ** 2))
     falloff = (1 - 0.6 * across**2) * gaps
     lip_shadow = 0.62 + 0.38 * (down / 0.05).clip(0, 1)
     enamel = _TEETH * light * (falloff[None] * lip_shadow)[..., None]

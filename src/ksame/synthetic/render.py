@@ -109,8 +109,7 @@ class Painter:
             rest = expressed(self.model, codes, EXPRESSIONS["neutral"])
             frames = self._frames(rest, EXPRESSIONS["neutral"])
             colours = [
-                self.model.mean_colours(rest, part)
-                for part in (self.model.evener.cheeks, self.model.evener.crown)
+                self.model.mean_colours(rest, part) for part in (self.model.evener.cheeks, self.model.evener.crown)
             ]
             names = dict.fromkeys(shot.expression for i in rows for shot in shots[i])
             faces = {name: self._faces(codes, EXPRESSIONS[name]) for name in names}

@@ -37,9 +37,7 @@ def learn(data: Prepared, people: NDArray[np.bool_] | None = None) -> FaceModel:
     right = right[np.argsort(rows[right], kind="stable")]
     halves = {parity: 0.5 * (data.textures[:, left] + parity * data.textures[:, right]) for parity in (1, -1)}
     mean = halves[1][plain].mean(axis=0)
-    inside = Evener(data.base, data.warp.mask, np.zeros((*data.warp.size, 3), np.float32)).mouth[
-        data.warp.mask
-    ][left]
+    inside = Evener(data.base, data.warp.mask, np.zeros((*data.warp.size, 3), np.float32)).mouth[data.warp.mask][left]
     mean[inside] = halves[1][plain & data.open_mouth][:, inside].mean(axis=0)
     texture_modes, scales, parities = [], [], []
     for parity, count in zip((1, -1), TEXTURE_MODES, strict=True):
@@ -67,10 +65,7 @@ def learn(data: Prepared, people: NDArray[np.bool_] | None = None) -> FaceModel:
         predictors=np.zeros((0, 0)),
     )
     codes = np.stack(
-        [
-            empty.encode(s + data.base, t)
-            for s, t in zip(data.shapes[plain], data.textures[plain], strict=True)
-        ]
+        [empty.encode(s + data.base, t) for s, t in zip(data.shapes[plain], data.textures[plain], strict=True)]
     )
     return _with_labels(empty, codes, data.attributes[plain])
 

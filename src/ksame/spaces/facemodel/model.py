@@ -119,9 +119,7 @@ class FaceModel:
         parity = self.parity[self.n_shape :]
         even, odd = ((weights[:, parity == sign] @ self._modes[sign]).reshape(len(codes), -1, 3) for sign in (1, -1))
         rows, side = self._halves
-        return np.asarray(
-            (even + self.texture_mean)[:, rows] + odd[:, rows] * side[:, None].astype(np.float32)
-        )
+        return np.asarray((even + self.texture_mean)[:, rows] + odd[:, rows] * side[:, None].astype(np.float32))
 
     def encode(self, points: FloatArray, texture: NDArray[np.float32]) -> FloatArray:
         """Return the code, (n_codes,), of one face.
@@ -174,9 +172,7 @@ class FaceModel:
 
     def moved(self, codes: FloatArray, changes: Mapping[str, float]) -> FloatArray:
         """Return codes, (n, n_codes), moved by so many units of each attribute named."""
-        step = sum(
-            (change * self.direction(name) for name, change in changes.items()), np.zeros(self.n_codes)
-        )
+        step = sum((change * self.direction(name) for name, change in changes.items()), np.zeros(self.n_codes))
         return codes + step
 
     def labelled(self, labels: Mapping[str, float]) -> FloatArray:
@@ -228,9 +224,7 @@ class FaceModel:
         names = tuple(str(name) for name in arrays.pop("attributes"))
         for name, array in arrays.items():
             if array.dtype != np.int8 or name == "parity":
-                kind = (
-                    np.float32 if name == "texture_mean" else np.intp if name == "triangles" else np.float64
-                )
+                kind = np.float32 if name == "texture_mean" else np.intp if name == "triangles" else np.float64
                 arrays[name] = array.astype(kind)
             arrays[name].flags.writeable = False
         return cls(size=(height, width), attributes=names, **arrays)

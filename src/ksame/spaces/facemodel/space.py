@@ -20,7 +20,7 @@ class FaceModelSpace:
     """Shape and texture in the shipped face model, with the light evened and the head turned to the front.
 
     Codes are weighted so that a distance between codes is about a distance between pictures, and so that shape and
-    texture count alike. Faces are decoded inside the mesh, on a plain background, where the faces it was fitted on lie on
+    texture count alike. Faces are decoded inside the mesh, on a plain background, where those it was fitted on lie on
     average. Works for a single face, since nothing is learned from the faces themselves.
 
     Parameters
