@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ksame
+from drawn import drawn_faces
 from ksame.faces.faceset import FaceSet
 
 ROOT = Path(__file__).parent.parent
@@ -30,19 +31,31 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def faces() -> FaceSet:
     """Thirty-one people, one small image each: no multiple of any k."""
-    return ksame.drawn_faces(31, seed=11, width=24, height=32)
+    return drawn_faces(31, seed=11, width=24, height=32)
 
 
 @pytest.fixture(scope="session")
 def family() -> FaceSet:
     """Fourteen people with three images each."""
-    return ksame.drawn_faces(14, 3, seed=12, width=24, height=32)
+    return drawn_faces(14, 3, seed=12, width=24, height=32)
+
+
+@pytest.fixture(scope="session")
+def meshed() -> FaceSet:
+    """Thirteen people who do not exist, with the mesh that model codings need."""
+    return ksame.synthetic(13, size=(96, 76), seed=3)
+
+
+@pytest.fixture(scope="session")
+def meshed_family() -> FaceSet:
+    """Eight of them with three expressions each."""
+    return ksame.synthetic(8, 3, size=(96, 76), seed=4, expressions=("neutral", "smile", "surprise"))
 
 
 @pytest.fixture(scope="session")
 def uneven() -> FaceSet:
     """Twenty people of whom every fifth has twelve images and the others one."""
-    full = ksame.drawn_faces(20, 12, seed=13, width=24, height=32)
+    full = drawn_faces(20, 12, seed=13, width=24, height=32)
     image = np.arange(len(full)) % 12
     person = np.arange(len(full)) // 12
     return full.take((image == 0) | (person % 5 == 0))

@@ -8,11 +8,13 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "ksame"
 
 ORDER = (
+    "data",
     "errors",
     "progress",
     "faces",
     "models",
     "spaces",
+    "synthetic",
     "photographs",
     "privacy",
     "methods",

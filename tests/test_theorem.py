@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ksame
+from drawn import drawn_faces
 from ksame.attacks import SCENARIOS, Eigenfaces, attack
 from ksame.attacks.scoring import rank1_scores
 from ksame.faces.faceset import FaceSet
@@ -27,7 +28,7 @@ K_ANONYMOUS = (
 
 def with_duplicates() -> FaceSet:
     """Twins: every third face appears again under another name."""
-    faces = ksame.drawn_faces(21, seed=21, width=24, height=32)
+    faces = drawn_faces(21, seed=21, width=24, height=32)
     images = faces.images.copy()
     images[1::3] = images[0::3]
     return faces.with_images(images)
@@ -214,7 +215,7 @@ def test_reused_groups_never_shrink_below_k(faces):
 
 
 def test_ties_are_ties():
-    faces = ksame.drawn_faces(6, seed=3, width=20, height=24)
+    faces = drawn_faces(6, seed=3, width=20, height=24)
     twice = FaceSet(np.concatenate([faces.images, faces.images]), np.array([*"abcdef", *"ghijkl"]))
     distances = Eigenfaces().fit(twice).distances(twice, twice)
     assert np.allclose(rank1_scores(distances, twice.subjects, twice.subjects), 0.5)

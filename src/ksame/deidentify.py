@@ -97,8 +97,8 @@ def deidentify(
 
     Examples
     --------
-    >>> from ksame import drawn_faces, recipe
-    >>> release, linkage = deidentify(drawn_faces(6, seed=1), recipe("k-same-pixel", k=3), seed=1)
+    >>> from ksame import recipe, synthetic
+    >>> release, linkage = deidentify(synthetic(6, size=(67, 50)), recipe("k-same-pixel", k=3), seed=1)
     >>> release.certificate.promise.bound, len(release.faces)
     (0.3333333333333333, 6)
     """

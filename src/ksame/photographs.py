@@ -14,7 +14,7 @@ from ksame.faces.faceset import FaceSet, FloatArray
 from ksame.faces.folder import Entry, gather, list_entries, read_each
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.faces.registration import Template, register
-from ksame.models import BLENDSHAPES, Detector, FaceMesh, Mesh
+from ksame.models import BLENDSHAPES, Detection, Detector, FaceMesh, Mesh
 from ksame.progress import Track, silent
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import ACCURACY, age_bands, expression, genders, skin_tones
@@ -71,8 +71,15 @@ class Finder:
         ----------
         picture : ndarray of shape (height, width, 1 or 3), float in [0, 1]
         """
-        found = self._detector.detect(picture)
-        found = found or self._detector.detect(picture, tiny=max(picture.shape[:2]) <= 2500, rotations=TURNS)
+        upright = self._detector.detect(picture)
+        first = self._judge(picture, upright)
+        if not isinstance(first, str) or len(upright) > 1:
+            return first
+        turned = self._detector.detect(picture, tiny=max(picture.shape[:2]) <= 2500, rotations=TURNS)
+        second = self._judge(picture, turned)
+        return second if not isinstance(second, str) or not upright else first
+
+    def _judge(self, picture: NDArray[Any], found: list[Detection]) -> Mesh | str:
         if not found:
             return "no face found"
         if len(found) > 1:
@@ -129,6 +136,12 @@ def load_photographs(
     entries, cuts = [entry for entry, _ in kept], [cut for _, cut in kept]
     faces = gather(folder, entries, np.stack([cut.face for cut in cuts]), np.stack([cut.points for cut in cuts]))
     return Portraits(faces, np.stack([cut.blendshapes for cut in cuts]), withheld, unreadable)
+
+
+def portrait_of(picture: NDArray[Any], mesh: Mesh, subject: str, template: Template | None = None) -> FaceSet:
+    """Cut one meshed face out of a photograph, as a face set of one."""
+    cut = _cut(np.asarray(picture, dtype=np.float32), mesh, template or Template.portrait())
+    return FaceSet(cut.face[None], np.array([subject]), cut.points[None])
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from typer.testing import CliRunner
 
-from ksame import FaceSet, drawn_faces
+from drawn import drawn_faces
+from ksame import FaceSet
 from ksame.app.cli import app
 from ksame.faces.faceset import quantise
 from ksame.faces.landmarks import EYES_AND_NOSE

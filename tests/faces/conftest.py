@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ksame import FaceSet, drawn_faces
+from drawn import drawn_faces
+from ksame import FaceSet
 from ksame.faces.faceset import quantise
 
 

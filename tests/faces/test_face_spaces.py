@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import decomposition
 
-from ksame import drawn_faces
+from drawn import drawn_faces
 from ksame.errors import InputError, UsageError
 from ksame.faces.faceset import quantise
 from ksame.spaces import EigenSpace, FaceModels, FaceSpace, PixelSpace, fit_pca, pca

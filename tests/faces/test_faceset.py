@@ -3,7 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from ksame import FaceSet, drawn_faces
+from drawn import drawn_faces
+from ksame import FaceSet
 from ksame.errors import InputError
 from ksame.faces.faceset import quantise, subject_means
 from ksame.faces.landmarks import eyes_and_nose

@@ -80,7 +80,7 @@ def test_a_byte_order_mark_and_other_scripts_do_no_harm(two, table, encoding):
 
 
 def test_neither_sub_folders_nor_table_is_a_warning(two):
-    with pytest.warns(KsameWarning, match="neither sub-folders nor labels.csv say who is who"):
+    with pytest.warns(KsameWarning, match="Neither sub-folders nor labels.csv say who is who"):
         faces = load_folder(two).faces
     assert faces.person_specific
     assert faces.subjects.tolist() == ["a.png", "b.png"]

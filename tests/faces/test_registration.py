@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from skimage.transform import SimilarityTransform
 
+from drawn import drawn_faces
 from ksame.errors import InputError, UsageError
-from ksame.faces import Similarity, Template, drawn_faces, register
+from ksame.faces import Similarity, Template, register
 
 points = st.integers(2, 8).flatmap(lambda n: arrays(np.float64, (n, 2), elements=st.integers(-500, 500).map(float)))
 similarities = st.builds(

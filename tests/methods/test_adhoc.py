@@ -3,6 +3,7 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 import ksame
+from drawn import drawn_faces
 from ksame.errors import InputError, UsageError
 from ksame.methods.adhoc import (
     BarMask,
@@ -76,7 +77,7 @@ def test_eigen_reduce_keeps_the_first_components():
 
 
 def test_masks_cover_the_landmarks_and_little_else():
-    faces = ksame.drawn_faces(4, seed=1)
+    faces = drawn_faces(4, seed=1)
     points = faces.landmarks
     bar = cover(faces.images, points, nose=False, value=0.0)
     both = cover(faces.images, points, nose=True, value=0.0)

@@ -3,6 +3,7 @@ import pytest
 from scipy.optimize import minimize
 
 import ksame
+from drawn import drawn_faces
 from ksame import deidentify, recipe
 from ksame.attacks import Eigenfaces, attack
 from ksame.errors import InputError, PrivacyWarning, UsageError
@@ -89,7 +90,7 @@ def test_memory_stays_small_and_no_square_of_the_pixels_is_formed():
 
 @pytest.mark.parametrize("models", ["mean", "images"])
 def test_office_building_and_street_corner(family, models):
-    reference = ksame.drawn_faces(10, 2, seed=99, width=24, height=32)
+    reference = drawn_faces(10, 2, seed=99, width=24, height=32)
     others = FaceSet(reference.images, np.char.add("other-", reference.subjects))
     for given in (None, others):
         release, linkage = deidentify(family, recipe("epsilon-k-map", k=3, models=models), seed=0, reference=given)

@@ -234,11 +234,11 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.
 @talk.guarded
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("ksame-demo"),
-    people: Annotated[int, typer.Option(help="How many people to draw.")] = 60,
+    people: Annotated[int, typer.Option(help="How many people, the astronaut included.")] = 40,
     k: Annotated[int, typer.Option("--k", "-k", help="How many people share a face.")] = 5,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier demo.")] = False,
 ) -> None:
-    """Draw people who do not exist, release them under k-anonymity, and attack the result."""
+    """Release people who do not exist and one real photograph under k-anonymity, and attack the result."""
     run_demo(output, people=people, k=k, force=force)
 
 

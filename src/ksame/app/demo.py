@@ -1,4 +1,4 @@
-"""The demo: people who do not exist, released and attacked."""
+"""The demo: people who do not exist and one real photograph, released and attacked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.markup import escape
 from rich.table import Table
 
@@ -13,48 +14,69 @@ from ksame.app import talk
 from ksame.attacks import SCENARIOS, Eigenfaces, attack
 from ksame.deidentify import deidentify
 from ksame.errors import OutputError, parameter_error
-from ksame.faces import FaceSet, drawn_faces
+from ksame.faces import FaceSet
 from ksame.faces.faceset import ByteArray, quantise
 from ksame.faces.reading import encode_png
 from ksame.faces.sheet import contact_sheet
+from ksame.photographs import Finder, portrait_of
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import Release, require_free, write_release
 from ksame.recipes import recipe
+from ksame.synthetic import synthetic
 from ksame.verification import passed, verify
 
-_COMPARED = (
-    "k-same-pixel",
-    "k-same-eigen",
-    "k-diff-furthest",
-    "epsilon-k-map",
-    "pixelate",
-    "blur",
-    "t-mask",
-    "blackout",
-)
+_COMPARED = ("k-same-m", "k-same-pixel", "k-diff-furthest", "epsilon-k-map", "pixelate", "blur", "t-mask", "blackout")
+_SIZE = (224, 176)
 
 
 def run_demo(output: Path, *, people: int, k: int, force: bool) -> None:
-    """Write a release and a before/after sheet below ``output`` and print what attacks achieve."""
+    """Write a release and before/after sheets below ``output`` and print what attacks achieve."""
     if people < 2 * k:
         raise parameter_error("people", "demo", f"at least 2k = {2 * k}", people)
-    require_free(output / "release", force=force)
-    faces = drawn_faces(people, seed=2005)
-    folder, picture = output / "release", output / "before-after.png"
+    folder = output / "release"
+    require_free(folder, force=force)
+    faces = _people(people)
+    sheets: dict[str, ByteArray] = {}
     with talk.working("de-identifying"):
-        release, linkage = deidentify(faces, recipe("k-same-pixel", k=k, grouping="mdav+refine"))
+        release, linkage = deidentify(faces, recipe("k-same-m", k=k, grouping="mdav+refine"))
+        sheets["before-after.png"] = _before_after(faces, release, linkage)
+        for sheet, other in (
+            ("k-same-pixel.png", recipe("k-same-pixel", k=k, grouping="mdav+refine")),
+            ("someone-else.png", recipe("k-same-m", k=k, grouping="mdav+refine", surrogate="someone-else")),
+        ):
+            sheets[sheet] = _before_after(faces, *deidentify(faces, other))
     write_release(release, folder, force=force)
     try:
-        picture.write_bytes(encode_png(_before_after(faces, release, linkage)))
+        for name, picture in sheets.items():
+            (output / name).write_bytes(encode_png(picture))
     except OSError as error:
-        raise OutputError(f"{picture}: cannot be written ({error.strerror}).") from error
-    good = passed(verify(folder, linkage=linkage, originals=faces))
+        raise OutputError(f"{output}: cannot be written ({error.strerror}).") from error
+    with talk.working("verifying"):
+        good = passed(verify(folder, linkage=linkage, originals=faces))
     talk.show(_attack_table(faces, k))
     talk.say(escape(release.certificate.promise.rebuild().render()))
+    listed = "\n".join(f"sheet        {escape(str(output / name))}" for name in sheets)
     talk.say(
         f"\nrelease      {escape(str(folder))} ({'verified' if good else 'NOT VERIFIED'})\n"
-        f"certificate  {escape(str(folder / 'certificate.json'))}\n"
-        f"before/after {escape(str(picture))}"
+        f"certificate  {escape(str(folder / 'certificate.json'))}\n{listed}"
+    )
+
+
+def _people(n: int) -> FaceSet:
+    """Return n - 1 people who do not exist, and the astronaut whose photograph comes with scikit-image."""
+    from skimage.data import astronaut
+
+    picture: NDArray[np.float32] = astronaut() / np.float32(255)  # type: ignore[no-untyped-call]
+    with talk.working("finding the face in the photograph"):
+        mesh = Finder().find(picture)
+    if isinstance(mesh, str):
+        raise OutputError(f"The photograph of the demo shows no face: {mesh}. Run: ksame models verify.")
+    real = portrait_of(picture, mesh, "astronaut")
+    drawn = synthetic(n - 1, size=_SIZE, expressions=("smile",), track=talk.track)
+    return FaceSet(
+        np.concatenate([real.images, drawn.images]),
+        np.concatenate([real.subjects, drawn.subjects]),
+        np.concatenate([real.landmarks[:, :, :2], drawn.landmarks]),  # type: ignore[index]  # both are meshed
     )
 
 
@@ -63,9 +85,12 @@ def linked(release: Release, linkage: Linkage) -> FaceSet:
     return FaceSet(release.faces, np.array([face.subject for face in linkage.faces]))
 
 
-def _before_after(faces: FaceSet, release: Release, linkage: Linkage, shown: int = 12) -> ByteArray:
+def _before_after(faces: FaceSet, release: Release, linkage: Linkage, shown: int = 10) -> ByteArray:
+    """Return two rows: people, those of one group side by side, and what became of them; the photograph first."""
     became = {face.subject: release.faces[i] for i, face in enumerate(linkage.faces)}
-    order = sorted(range(len(faces)), key=lambda i: linkage.groups[str(faces.subjects[i])])[:shown]
+    first = linkage.groups[str(faces.subjects[0])]
+    groups = [linkage.groups[str(s)] for s in faces.subjects]
+    order = sorted(range(len(faces)), key=lambda i: (groups[i] != first, groups[i], i))[:shown]
     before = quantise(faces.images[order])
     after = np.stack([became[str(faces.subjects[i])] for i in order])
     return contact_sheet(np.concatenate([before, after]), columns=len(order))
@@ -79,6 +104,6 @@ def _attack_table(faces: FaceSet, k: int) -> Table:
         released = linked(release, linkage)
         rates = [f"{attack(scenario, Eigenfaces(), faces, released).mean():.1%}" for scenario in SCENARIOS]
         bound = release.certificate.promise.bound
-        held = "nothing" if bound is None else f"at most {bound:.1%}" + ("" if bound else ", naive only")
+        held = "nothing" if bound is None else f"at most {bound:.1%}" if bound else "0 % in its own distance"
         table.add_row(name, *rates, held)
     return table

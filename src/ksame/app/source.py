@@ -53,7 +53,7 @@ def load_source(request: Request, recipe: Recipe) -> Source:
 def _load(request: Request, recipe: Recipe) -> Source:
     kind, _, number = request.faces.partition(":")
     if kind == "synthetic":
-        return Source(_drawn(number, request))
+        return Source(_nobodies(number, request))
     folder = Path(request.faces)
     if recipe.space.name in _MESHED:
         return _photographs(folder, request, recipe, request.template)
@@ -83,7 +83,7 @@ def load_reference(where: Path, faces: FaceSet, recipe: Recipe) -> FaceSet:
     return load_folder(where, template=None, track=talk.track).faces
 
 
-def _drawn(number: str, request: Request) -> FaceSet:
+def _nobodies(number: str, request: Request) -> FaceSet:
     people, _, images = number.partition("x")
     if not people.isdigit() or int(people) < 1 or not (images.isdigit() or not images):
         raise UsageError(f"Expected synthetic:N or synthetic:NxIMAGES, such as synthetic:40x3. Got {request.faces!r}.")

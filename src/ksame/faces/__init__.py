@@ -1,8 +1,7 @@
 """What a face set is, how it is read and how it is registered."""
 
-from ksame.faces.drawn import drawn_faces
 from ksame.faces.faceset import FaceSet
 from ksame.faces.folder import Loaded, load_folder
 from ksame.faces.registration import Similarity, Template, register
 
-__all__ = ["FaceSet", "Loaded", "Similarity", "Template", "drawn_faces", "load_folder", "register"]
+__all__ = ["FaceSet", "Loaded", "Similarity", "Template", "load_folder", "register"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import cv2
 import numpy as np
 
 from ksame.errors import InputError
@@ -13,6 +14,8 @@ from ksame.faces.faceset import FaceSet, FloatArray
 from ksame.faces.registration import Similarity
 from ksame.spaces.facemodel.geometry import with_forehead
 from ksame.spaces.facemodel.model import FaceModel, face_model
+
+_CROSS = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +66,8 @@ class FaceModelSpace:
         for i, (shape, code) in enumerate(zip(model.shapes(plain), plain, strict=True)):
             texture = model.textures(code[None])[0]
             image, covered = model.warp.from_base(texture, pose.apply(with_forehead(shape)[:, :2]), size)
-            images[i] = np.where(covered[..., None], image, self.background)
+            alpha = cv2.GaussianBlur(cv2.erode(covered.astype(np.float32), _CROSS), (0, 0), 0.7)[..., None]
+            images[i] = self.background + alpha * (image - self.background)
         return images
 
     def landmarks(self, codes: FloatArray) -> FloatArray:

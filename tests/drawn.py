@@ -1,4 +1,4 @@
-"""Drawn faces: simple registered portraits of people who do not exist, for demos and tests without any data."""
+"""Drawn faces: small registered portraits of people who do not exist, quick enough for every test."""
 
 from __future__ import annotations
 
