@@ -26,13 +26,14 @@ from ksame.synthetic.render import Painter, Shot
 
 THRESHOLD = 0.363  # SFace's own: cosine from which two pictures show one person
 UNLIKE_PORTRAITS = 0.35  # a little below, for other sizes of picture
-ALIKE = 0.008  # share of pairs of people that may lie above the threshold
+ALIKE = 0.009  # share of pairs of people that may lie above the threshold
+SAMPLE = 1500  # people looked at first, to learn who will be unlike most others
+RIDGE = 100.0
 
 
-def embed(first: int, last: int) -> FloatArray:
-    """Paint the people with numbers in [first, last) and embed them, (n, 128); NaN where no face is found."""
+def embed(numbers: NDArray[np.intp]) -> FloatArray:
+    """Paint the people numbered and embed them, (n, 128); NaN where no face is found."""
     model = face_model()
-    numbers = np.arange(first, last)
     detector, recogniser = Detector(), SFace()
     rows = np.full((len(numbers), 128), np.nan)
     shots = [[Shot("neutral", "flat")]] * len(numbers)
@@ -43,6 +44,29 @@ def embed(first: int, last: int) -> FloatArray:
         if found:
             row[:] = recogniser.embed(image, found[0].points)
     return rows
+
+
+def described(numbers: NDArray[np.intp]) -> FloatArray:
+    """Return what is known of people before they are painted, (n, n_features)."""
+    people = draw_people(face_model(), numbers)
+    columns = [people.hair_length, people.hair_line, people.hair_volume, people.curtain, people.baldness]
+    columns += [people.beard, people.moustache, people.brow_weight, people.lipstick, people.spectacles[:, 3]]
+    return np.concatenate([people.codes, people.hair, np.stack(columns, axis=1)], axis=1)
+
+
+def promising(numbers: NDArray[np.intp], sample: FloatArray, count: int) -> NDArray[np.intp]:
+    """Return ``count`` people, half of them women, who by linear regression will be unlike most of a sample.
+
+    The sample, (n, 128), is of the people with numbers 0, 1, ...
+    """
+    known = described(np.arange(len(sample)))
+    mean, spread = known.mean(axis=0), known.std(axis=0) + 1e-9
+    z, centre = (known - mean) / spread, sample.mean(axis=0)
+    weights = np.linalg.solve(z.T @ z + RIDGE * np.eye(z.shape[1]), z.T @ (sample - centre))
+    guess = (described(numbers) - mean) / spread @ weights + centre
+    typical = np.exp(8.0 * (guess @ sample.T)).mean(axis=1)
+    order = numbers[np.argsort(typical)]
+    return np.sort(np.concatenate([order[order % 2 == gender][: count // 2] for gender in (0, 1)]))
 
 
 def distinct(embeddings: FloatArray) -> NDArray[np.intp]:
@@ -63,17 +87,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("portraits", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
-    parser.add_argument("--candidates", type=int, default=12000)
+    parser.add_argument("--candidates", type=int, default=120000)
+    parser.add_argument("--painted", type=int, default=6000)
     options = parser.parse_args()
     portraits = measure(options.portraits).embeddings
-    people = embed(0, options.candidates)
+    numbers = promising(np.arange(options.candidates), embed(np.arange(SAMPLE)), options.painted)
+    people = embed(numbers)
     unlike = np.flatnonzero((people @ portraits.T).max(axis=1) < UNLIKE_PORTRAITS)  # NaN compares false
-    chosen = unlike[distinct(people[unlike])]
+    chosen = numbers[unlike[distinct(people[unlike])]]
     unfinished = options.output.with_suffix(".part")
     with unfinished.open("wb") as file:
         np.save(file, chosen.astype(np.int32))
     unfinished.replace(options.output)
-    sys.stderr.write(f"{len(people)} candidates, {len(unlike)} unlike all portraits, {len(chosen)} chosen\n")
+    sys.stderr.write(f"{len(people)} painted, {len(unlike)} unlike all portraits, {len(chosen)} chosen\n")
     return 0
 
 

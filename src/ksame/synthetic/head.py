@@ -78,7 +78,7 @@ class Surround:
 
 
 def surround(
-    people: People, i: int, cheeks: FloatArray, crown: FloatArray, mesh: FloatArray, canvas: Canvas
+    people: People, i: int, cheeks: NDArray[Any], crown: NDArray[Any], mesh: FloatArray, canvas: Canvas
 ) -> Surround:
     """Paint what is around the face of person ``i``.
 
@@ -94,8 +94,20 @@ def surround(
     """
     x, y, side, soft = canvas.x, canvas.y, canvas.side, canvas.soft
     half_width, chin = float(np.ptp(mesh[[234, 454], 0]) / 2), float(mesh[152, 1])
-    volume, length, long = people.hair_volume[i], people.hair_length[i], people.hair_length[i] > 0.6
-    strands = _strands(x, y, people.parting[i], int(people.grain[i]))
+    # Plain floats, so that arithmetic stays in single precision.
+    volume, length, line, parting, curtain = (
+        float(column[i])
+        for column in (
+            people.hair_volume,
+            people.hair_length,
+            people.hair_line,
+            people.parting,
+            people.curtain,
+        )
+    )
+    long = length > 0.6
+    cheeks, crown = cheeks.astype(np.float32), crown.astype(np.float32)
+    strands = _strands(x, y, parting, int(people.grain[i]))
     hair = people.hair[i].astype(np.float32)
     grained = 0.80 + 0.42 * strands
     ragged = (strands - 0.5) * 0.06
@@ -110,7 +122,7 @@ def surround(
         ears = _fade(1 - round_ear, 3 * soft)
         behind = _over(behind, cheeks * (0.72 + 0.2 * round_ear.clip(0, 1))[..., None], ears)
         person = np.maximum(person, ears)
-    window = _window(x, y, half_width, people.hair_line[i], people.parting[i], people.curtain[i]) + ragged
+    window = _window(x, y, half_width, line, parting, curtain) + ragged
     cover = _fade(-skull, soft) * _fade(window, 2.5 * soft)
     outline = _skull(side, y, half_width, 0.0, 0.0)
     dome = _fade(-outline, soft) * (y < 0)
@@ -127,7 +139,7 @@ def surround(
 def _bust(
     people: People,
     i: int,
-    skin: FloatArray,
+    skin: Image,
     half_width: float,
     chin: float,
     canvas: Canvas,
@@ -143,7 +155,9 @@ def _bust(
     shadow = (0.60 + 0.28 * ((y - chin) / 0.7).clip(0, 1)) * (1 - 0.22 * (side / width).clip(0, 1.2) ** 2)
     behind = _over(behind, skin * shadow[..., None], neck)
     folds = 0.9 + 0.1 * np.cos(3 * x)
-    behind = _over(behind, people.clothes[i] * folds[..., None], shoulders * (1 - neckline))
+    behind = _over(
+        behind, people.clothes[i].astype(np.float32) * folds[..., None], shoulders * (1 - neckline)
+    )
     return behind, np.maximum.reduce([person, neck, shoulders])
 
 

@@ -14,7 +14,7 @@ from ksame.spaces.facemodel import FaceModel
 from ksame.spaces.facemodel.labels import AGE_BANDS, GENDERS, PORTRAIT_YEAR, SKIN_TONES
 
 FIRST_OTHER = 1 << 24  # numbers from here on were not looked at when people were chosen
-DISTINCT = 1.2  # standard deviations from the mean person of the same labels
+DISTINCT = 1.3  # standard deviations from the mean person of the same labels
 ASYMMETRY = 0.4  # share of the portraits' asymmetry that people get; much of it was light and pose
 SHAPELY = 1.3  # how much more people differ in shape than the portraits do
 
