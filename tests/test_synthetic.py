@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ksame.errors import UsageError
+from ksame.errors import KsameError, UsageError
 from ksame.faces.faceset import quantise
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import OVAL
@@ -157,7 +157,7 @@ def _networks():
     models = pytest.importorskip("ksame.models")
     try:
         return models.Detector(), models.SFace()
-    except Exception as error:
+    except KsameError as error:
         pytest.skip(f"the pretrained networks are not here: {error}")
 
 
@@ -172,12 +172,15 @@ def _embed(faces, detector, recogniser):
 def test_a_detector_finds_them_where_they_are():
     detector, _ = _networks()
     faces = synthetic(10, 2, expressions=("neutral", "surprise"))
+    off = []
     for image, points in zip(faces.images, faces.landmarks, strict=True):
         found = detector.detect(quantise(image))
         assert len(found) == 1
         eyes = points[[468, 473]]
-        off = np.linalg.norm(found[0].points[:2] - eyes, axis=1).max()
-        assert off < 0.15 * np.linalg.norm(eyes[0] - eyes[1])
+        distance = np.linalg.norm(found[0].points[:2] - eyes, axis=1).max()
+        off.append(distance / np.linalg.norm(eyes[0] - eyes[1]))
+    assert np.median(off) < 0.1
+    assert max(off) < 0.3
 
 
 @pytest.mark.slow
