@@ -3,12 +3,10 @@
     python benchmarks/face_model_privacy.py [PORTRAITS] [--people 300] [--json FILE]
 
 1. Likeness: does the mean face, a class mean, or any mode at three standard deviations look like a portrait?
-2. Membership: a model is trained on two thirds of the people. Does it describe them better than the others,
-and are
-   people drawn from it more like them than like the others? An area under the ROC curve of 0.5 means that
-   nobody can tell who was in the training set.
-3. Readings: how well gender and year of birth are read from codes, in cross-validation and on faces the model
-never
+2. Membership: a model is trained on two thirds of the people. Does it describe them better than the others, and are
+   people drawn from it more like them than like the others? An area under the ROC curve of 0.5 means that nobody can
+   tell who was in the training set.
+3. Readings: how well gender and year of birth are read from codes, in cross-validation and on faces the model never
    saw (spectacle wearers and people whose forehead is covered).
 """
 

@@ -155,9 +155,7 @@ def _bust(
     shadow = (0.60 + 0.28 * ((y - chin) / 0.7).clip(0, 1)) * (1 - 0.22 * (side / width).clip(0, 1.2) ** 2)
     behind = _over(behind, skin * shadow[..., None], neck)
     folds = 0.9 + 0.1 * np.cos(3 * x)
-    behind = _over(
-        behind, people.clothes[i].astype(np.float32) * folds[..., None], shoulders * (1 - neckline)
-    )
+    behind = _over(behind, people.clothes[i].astype(np.float32) * folds[..., None], shoulders * (1 - neckline))
     return behind, np.maximum.reduce([person, neck, shoulders])
 
 
