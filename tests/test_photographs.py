@@ -114,6 +114,17 @@ def test_verify_repeats_a_release_of_photographs(album, tmp_path):
     assert findings["recomputed"]["detail"] == "every byte the same"
 
 
+@pytest.mark.parametrize("coding", ["pixel", "model"])
+def test_the_street_corner_can_be_people_who_do_not_exist(album, tmp_path, coding):
+    link, out = str(tmp_path / "link.json"), str(tmp_path / "out")
+    words = ["-m", "epsilon-k-map", "-k", "4", "--coding", coding, "--reference", "builtin", "--link-table", link]
+    result = CliRunner().invoke(app, ["release", str(album), "-o", out, *words])
+    assert result.exit_code == 3, result.stderr
+    assert ksame.read_release(tmp_path / "out")[0].certificate.method.reference == "other people"
+    neighbours = {n for face in ksame.Linkage.read(tmp_path / "link.json").faces for n in face.figures["neighbours"]}
+    assert all(name.startswith("builtin nobody") for name in neighbours)
+
+
 def test_a_folder_without_any_face_is_an_error(tmp_path):
     (tmp_path / "a").mkdir()
     Image.new("RGB", (80, 60), "grey").save(tmp_path / "a" / "1.png")

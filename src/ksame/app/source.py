@@ -11,7 +11,8 @@ import numpy as np
 from ksame.app import talk
 from ksame.deidentify import Provenance
 from ksame.errors import KsameWarning, NotRegisteredError, PrivacyWarning, UsageError
-from ksame.faces import FaceSet, Template, load_folder
+from ksame.faces import FaceSet, Template, load_folder, register
+from ksame.faces.landmarks import eyes_and_nose
 from ksame.photographs import Portraits, load_photographs, predicted_labels
 from ksame.privacy.linkage import WithheldFace
 from ksame.recipes import Recipe
@@ -73,14 +74,39 @@ def _load(request: Request, recipe: Recipe) -> Source:
 
 def load_reference(where: Path, faces: FaceSet, recipe: Recipe) -> FaceSet:
     """Load other people at the size of the faces; ``builtin`` stands for people who do not exist."""
-    _, height, width, _ = faces.shape
+    _, height, width, channels = faces.shape
     if str(where) == "builtin":
-        others = synthetic(200, size=(height, width), seed=1_000_003, track=talk.track)
-        subjects = np.char.add("builtin ", others.subjects)
-        return FaceSet(others.images, subjects, others.landmarks, others.attributes, others.names)
-    if recipe.space.name in _MESHED:
-        return load_photographs(where, template=Template.portrait(width, height), track=talk.track).faces
-    return load_folder(where, template=None, track=talk.track).faces
+        others = _builtin(faces)
+    elif recipe.space.name in _MESHED:
+        others = load_photographs(where, template=Template.portrait(width, height), track=talk.track).faces
+    else:
+        try:
+            others = load_folder(where, track=talk.track).faces
+        except NotRegisteredError:
+            others = load_photographs(where, template=Template.eyes_and_nose(width, height), track=talk.track).faces
+    if channels == 1 and others.shape[3] == 3:
+        return others.with_images(others.images.mean(axis=3, keepdims=True))
+    return others
+
+
+def _builtin(faces: FaceSet, people: int = 200) -> FaceSet:
+    """Return people who do not exist, their eyes and noses where those of the faces are on average."""
+    _, height, width, _ = faces.shape
+    target = Template.eyes_and_nose(width, height)
+    if faces.landmarks is not None:
+        points = eyes_and_nose(faces.landmarks).mean(axis=0)
+        target = replace(target, points=tuple((float(x), float(y)) for x, y in points))
+    others = synthetic(people, seed=1_000_003, track=talk.track)
+    meshes = np.asarray(others.landmarks)
+    moved = [
+        register(image, points, target) for image, points in zip(others.images, eyes_and_nose(meshes), strict=True)
+    ]
+    return FaceSet(
+        np.stack([image for image, _ in moved]),
+        np.char.add("builtin ", others.subjects),
+        np.stack([move.apply(mesh) for (_, move), mesh in zip(moved, meshes, strict=True)]),
+        others.attributes,
+    )
 
 
 def _nobodies(number: str, request: Request) -> FaceSet:
