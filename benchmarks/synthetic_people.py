@@ -40,8 +40,8 @@ def embed(faces: FaceSet) -> FloatArray:
     return rows
 
 
-def different_people(n: int, portraits: FloatArray | None) -> dict[str, Any]:
-    faces = synthetic(n)
+def different_people(n: int, portraits: FloatArray | None, size: tuple[int, int]) -> dict[str, Any]:
+    faces = synthetic(n, size=size)
     rows = embed(faces)
     seen = rows[~np.isnan(rows[:, 0])]
     pairs = (seen @ seen.T)[np.triu_indices(len(seen), 1)]
@@ -127,7 +127,8 @@ def main() -> int:
 
         portraits = measure(options.portraits).embeddings
     result = {
-        "different people": different_people(options.people, portraits),
+        "different people, as chosen": different_people(options.people, portraits, (224, 176)),
+        "different people, larger": different_people(options.people, portraits, (300, 236)),
         "one person": one_person(max(2, options.people // 20), portraits),
         "linear SVM, folds by subject": classified(min(400, options.people)),
         "faces a second": speed(),

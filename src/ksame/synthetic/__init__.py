@@ -97,6 +97,7 @@ def _shots(pairs: list[tuple[str, str]], count: int, rng: np.random.Generator) -
     turns = rng.normal(0.0, _TURN, (count, 3)).clip(-0.2, 0.2) * [1.0, 0.6, 0.4]
     turns[0] = 0.0
     grains = rng.integers(1 << 12, size=count)
+    grains[0] = 0  # the picture by which people were chosen
     return [Shot(*pairs[j % len(pairs)], turn=tuple(turns[j]), grain=int(grains[j])) for j in range(count)]
 
 
