@@ -1,7 +1,35 @@
 """The adversary: recognisers, scenarios and scoring."""
 
-from ksame.attacks.eigenfaces import Eigenfaces
-from ksame.attacks.scenarios import SCENARIOS, Recogniser, attack
-from ksame.attacks.scoring import rank1_scores
+from ksame.attacks.base import AttackData, AttackResult, Coder, Recogniser
+from ksame.attacks.eigenfaces import Eigenfaces, Mahalanobis
+from ksame.attacks.scenarios import SCENARIOS, Scenario, run_attack
+from ksame.attacks.scoring import (
+    Roc,
+    Verdict,
+    clopper_pearson,
+    cmc,
+    expected_ranks,
+    rank1_scores,
+    roc,
+    verdict,
+)
 
-__all__ = ["SCENARIOS", "Eigenfaces", "Recogniser", "attack", "rank1_scores"]
+__all__ = [
+    "SCENARIOS",
+    "AttackData",
+    "AttackResult",
+    "Coder",
+    "Eigenfaces",
+    "Mahalanobis",
+    "Recogniser",
+    "Roc",
+    "Scenario",
+    "Verdict",
+    "clopper_pearson",
+    "cmc",
+    "expected_ranks",
+    "rank1_scores",
+    "roc",
+    "run_attack",
+    "verdict",
+]
