@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 import ksame
 from drawn import drawn_faces
 from ksame import deidentify, recipe
-from ksame.attacks import Eigenfaces, attack
+from ksame.attacks import AttackData, Eigenfaces, run_attack
 from ksame.errors import InputError, PrivacyWarning, UsageError
 from ksame.faces.faceset import FaceSet
 from ksame.methods import EpsilonKMap, EpsilonMap, Pixelate, Problem, WrongMap
@@ -115,7 +115,7 @@ def test_an_epsilon_that_cannot_be_met_withholds(faces):
 def test_wrong_map_makes_somebody_else_nearer_by_the_smallest_change(faces):
     release, linkage = deidentify(faces, recipe("wrong-map"), seed=0)
     named = FaceSet(release.faces, np.array([face.subject for face in linkage.faces]))
-    assert attack("naive", Eigenfaces(), faces, named).mean() == 0.0
+    assert run_attack("naive", Eigenfaces(), AttackData(faces, named)).rank1 == 0.0
     assert release.certificate.figures["smallest_margin"] > 0
     assert "rank 2" in " ".join(release.certificate.promise.not_promised)
 

@@ -1,7 +1,46 @@
-"""The adversary: recognisers, scenarios and scoring."""
+"""The adversary: recognisers, scenarios, protocols and scoring."""
 
-from ksame.attacks.eigenfaces import Eigenfaces
-from ksame.attacks.scenarios import SCENARIOS, Recogniser, attack
-from ksame.attacks.scoring import rank1_scores
+from ksame.attacks.base import AttackData, AttackResult, Coder, Recogniser
+from ksame.attacks.eigenfaces import Eigenfaces, Mahalanobis
+from ksame.attacks.embedding import Embedding, EmbeddingCache
+from ksame.attacks.modelspace import ModelNeighbour, Posterior
+from ksame.attacks.protocol import Split, label_split, other_photograph_split, same_photograph_split
+from ksame.attacks.scenarios import SCENARIOS, Scenario, run_attack
+from ksame.attacks.scoring import (
+    Roc,
+    Verdict,
+    clopper_pearson,
+    cmc,
+    expected_ranks,
+    rank1_scores,
+    roc,
+    verdict,
+)
 
-__all__ = ["SCENARIOS", "Eigenfaces", "Recogniser", "attack", "rank1_scores"]
+__all__ = [
+    "SCENARIOS",
+    "AttackData",
+    "AttackResult",
+    "Coder",
+    "Eigenfaces",
+    "Embedding",
+    "EmbeddingCache",
+    "Mahalanobis",
+    "ModelNeighbour",
+    "Posterior",
+    "Recogniser",
+    "Roc",
+    "Scenario",
+    "Split",
+    "Verdict",
+    "clopper_pearson",
+    "cmc",
+    "expected_ranks",
+    "label_split",
+    "other_photograph_split",
+    "rank1_scores",
+    "roc",
+    "run_attack",
+    "same_photograph_split",
+    "verdict",
+]
