@@ -57,9 +57,10 @@ def described(numbers: NDArray[np.intp]) -> FloatArray:
 
 
 def promising(numbers: NDArray[np.intp], sample: FloatArray, count: int) -> NDArray[np.intp]:
-    """Return ``count`` people, half of them women, who by linear regression will be unlike most of a sample.
+    """Return about ``count`` people who by linear regression will be unlike most of a sample.
 
-    The sample, (n, 128), is of the people with numbers 0, 1, ...
+    They are taken in equal shares from each kind of people, by gender, age, skin tone and baldness, so that
+    the chosen are as varied as people are drawn. The sample, (n, 128), is of people 0, 1, ...
     """
     known = described(np.arange(len(sample)))
     mean, spread = known.mean(axis=0), known.std(axis=0) + 1e-9
@@ -67,8 +68,14 @@ def promising(numbers: NDArray[np.intp], sample: FloatArray, count: int) -> NDAr
     weights = np.linalg.solve(z.T @ z + RIDGE * np.eye(z.shape[1]), z.T @ (sample - centre))
     guess = (described(numbers) - mean) / spread @ weights + centre
     typical = np.exp(8.0 * (guess @ sample.T)).mean(axis=1)
-    order = numbers[np.argsort(typical)]
-    return np.sort(np.concatenate([order[order % 2 == gender][: count // 2] for gender in (0, 1)]))
+    people = draw_people(face_model(), numbers)
+    labels = (people.genders, people.ages, people.tones, people.baldness.astype(str))
+    kinds = np.array(["/".join(row) for row in zip(*labels, strict=True)])
+    kept = []
+    for kind in np.unique(kinds):
+        rows = np.flatnonzero(kinds == kind)
+        kept.append(rows[np.argsort(typical[rows])[: round(count * len(rows) / len(numbers))]])
+    return np.sort(numbers[np.concatenate(kept)])
 
 
 def distinct(embeddings: FloatArray) -> NDArray[np.intp]:
@@ -90,7 +97,7 @@ def main() -> int:
     parser.add_argument("portraits", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--candidates", type=int, default=120000)
-    parser.add_argument("--painted", type=int, default=6000)
+    parser.add_argument("--painted", type=int, default=6500)
     options = parser.parse_args()
     portraits = measure(options.portraits).embeddings
     numbers = promising(np.arange(options.candidates), embed(np.arange(SAMPLE)), options.painted)
