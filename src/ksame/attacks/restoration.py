@@ -229,7 +229,7 @@ class RidgeInverse:
             """Sum the squared errors on pairs that are left out in turn, in closed form."""
             kept = values / (values + penalty)
             rest = vectors * (1.0 - kept)
-            errors = np.einsum("ij,jk,ik->i", rest, gram, rest)
+            errors = ((rest @ gram) * rest).sum(axis=1)
             influence = 1.0 / len(x) + (vectors**2) @ kept
             return float((errors / np.maximum(1.0 - influence, 1e-6) ** 2).sum())
 
