@@ -1,8 +1,8 @@
 """Whether a label such as gender or expression can still be read from the faces.
 
-Support vector machines with a linear kernel (Gross et al. 2005, section 6.2) and with a radial one (Gross et al. 2006,
-section 6.4), five-fold. The papers keep the images of a subject in one fold. A k-Same release shows one face for several
-subjects, so the same bytes then stand in training and test; folds by group keep equal bytes together as well.
+Support vector machines with a linear kernel (Gross et al. 2005) and with a radial one (Gross et al. 2006), five-fold.
+The papers keep the images of a subject in one fold. A k-Same release shows one face for several subjects, so the same
+bytes then stand in training and test; folds by group keep equal bytes together as well.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +21,8 @@ PEAK = 255.0
 
 CHANGED = 0.5
 """Grey values by which a pixel must differ to count as changed: half a step of 8 bits."""
+
+_WINDOW = 11  # pixels, of structural similarity
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,20 @@ def measure_loss(before: NDArray[Any], after: NDArray[Any]) -> Loss:
     ----------
     before, after : ndarray of shape (height, width, channels)
     """
+    a, b = _both(before, after)
+    difference = a - b
+    square = float((difference**2).sum())
     return Loss(
-        euclidean_loss(before, after),
-        changed_pixels(before, after),
-        entropy(after),
-        psnr(before, after),
-        ssim(before, after),
+        euclidean=float(np.sqrt(square)),
+        changed=float((np.abs(difference) > CHANGED).any(axis=2).mean()),
+        entropy=_entropy(b),
+        psnr=_psnr(square / difference.size),
+        ssim=_ssim(a, b),
     )
 
 
 def mean_loss(losses: Sequence[Loss]) -> Loss:
-    """Average over pairs. The mean ratio is that of the mean squared error, so one equal pair does not make it infinite.
+    """Average over pairs; the signal-to-noise ratio by its mean squared error, so that no equal pair makes it infinite.
 
     Examples
     --------
@@ -82,14 +88,12 @@ def mean_loss(losses: Sequence[Loss]) -> Loss:
 
 def euclidean_loss(before: NDArray[Any], after: NDArray[Any]) -> float:
     """Return the root of the summed squared differences of all pixels (Newton et al. 2005, eq. 2)."""
-    a, b = _both(before, after)
-    return float(np.linalg.norm(a - b))
+    return measure_loss(before, after).euclidean
 
 
 def changed_pixels(before: NDArray[Any], after: NDArray[Any]) -> float:
     """Return the share of pixels of which any channel differs."""
-    a, b = _both(before, after)
-    return float((np.abs(a - b) > CHANGED).any(axis=2).mean())
+    return measure_loss(before, after).changed
 
 
 def entropy(picture: NDArray[Any]) -> float:
@@ -100,17 +104,12 @@ def entropy(picture: NDArray[Any]) -> float:
     >>> entropy(np.array([[[0], [255]], [[0], [255]]], dtype=np.uint8))
     1.0
     """
-    grey = np.rint(_grey_values(picture).mean(axis=2)).astype(np.intp)
-    share = np.bincount(grey.ravel(), minlength=256) / grey.size
-    share = share[share > 0]
-    return max(0.0, float(-(share * np.log2(share)).sum()))
+    return _entropy(_grey_values(picture))
 
 
 def psnr(before: NDArray[Any], after: NDArray[Any]) -> float:
     """Return the peak signal-to-noise ratio in decibels."""
-    a, b = _both(before, after)
-    error = float(((a - b) ** 2).mean())
-    return float("inf") if error == 0 else float(10.0 * np.log10(PEAK**2 / error))
+    return measure_loss(before, after).psnr
 
 
 def ssim(before: NDArray[Any], after: NDArray[Any]) -> float:
@@ -119,22 +118,33 @@ def ssim(before: NDArray[Any], after: NDArray[Any]) -> float:
     Windows that reach beyond the picture are left out, as in the original; pictures smaller than a window of
     11 pixels are compared by one window over the whole.
     """
-    import cv2
+    return measure_loss(before, after).ssim
 
-    a, b = _both(before, after)
-    if min(a.shape[:2]) < 11:
+
+def _entropy(values: FloatArray) -> float:
+    grey = np.rint(values.mean(axis=2)).astype(np.intp)
+    share = np.bincount(grey.ravel(), minlength=256) / grey.size
+    share = share[share > 0]
+    return max(0.0, float(-(share * np.log2(share)).sum()))
+
+
+def _psnr(error: float) -> float:
+    return float("inf") if error == 0 else float(10.0 * np.log10(PEAK**2 / error))
+
+
+def _ssim(a: FloatArray, b: FloatArray) -> float:
+    if min(a.shape[:2]) < _WINDOW:
         return float(np.mean([_whole_ssim(a[..., c], b[..., c]) for c in range(a.shape[2])]))
+    ma, mb = _smooth(a), _smooth(b)
+    va, vb = _smooth(a * a) - ma**2, _smooth(b * b) - mb**2
+    return float(_ssim_of(ma, mb, va, vb, _smooth(a * b) - ma * mb).mean())
 
-    def smooth(x: FloatArray) -> FloatArray:
-        blurred = cv2.GaussianBlur(x, (11, 11), 1.5, borderType=cv2.BORDER_REFLECT)
-        return np.asarray(blurred, dtype=np.float64)[5:-5, 5:-5]
 
-    def channel(x: FloatArray, y: FloatArray) -> float:
-        mx, my = smooth(x), smooth(y)
-        return float(_ssim_of(mx, my, smooth(x * x) - mx**2, smooth(y * y) - my**2, smooth(x * y) - mx * my).mean())
-
-    pairs = [(np.ascontiguousarray(a[..., c]), np.ascontiguousarray(b[..., c])) for c in range(a.shape[2])]
-    return float(np.mean([channel(x, y) for x, y in pairs]))
+def _smooth(values: FloatArray) -> FloatArray:
+    """Return weighted means over whole windows, of shape (height - 10, width - 10, channels)."""
+    blurred = cv2.GaussianBlur(values, (_WINDOW, _WINDOW), 1.5, borderType=cv2.BORDER_REFLECT)
+    edge = _WINDOW // 2
+    return np.asarray(blurred, dtype=np.float64).reshape(values.shape)[edge:-edge, edge:-edge]
 
 
 def _whole_ssim(x: FloatArray, y: FloatArray) -> float:
@@ -157,4 +167,4 @@ def _grey_values(picture: NDArray[Any]) -> FloatArray:
     if picture.ndim != 3 or 0 in picture.shape:
         raise InputError(f"A picture must have the shape (height, width, channels). Got {picture.shape}.")
     values = np.asarray(picture, dtype=np.float64)
-    return values if picture.dtype == np.uint8 else values * PEAK
+    return values if picture.dtype == np.uint8 else np.asarray(values * PEAK)
