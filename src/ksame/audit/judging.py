@@ -126,10 +126,13 @@ def conclude(judged: Sequence[Judged], pairs: Sequence[Looked], promise: Promise
 
 
 def _line(people: int, named: float, worst: Judged) -> str:
-    by = f"by the strongest attack ({worst.label})"
-    if named > 0 and worst.scores.max() <= 0.5:  # all are ties: the attacker draws lots
-        return f"Of {people} people, {_count(named)} would be named by luck {by}, and nobody for certain."
-    return f"Of {people} people, {_count(named)} {'is' if _count(named) == '1' else 'are'} still recognised {by}."
+    if named > 0 and worst.scores.max() <= 0.5:  # all are ties, and the attacker draws lots
+        return (
+            f"Of {people} people, {_count(named)} would be named by luck and nobody for certain "
+            f"(strongest attack: {worst.label})."
+        )
+    verb = "is" if _count(named) == "1" else "are"
+    return f"Of {people} people, {_count(named)} {verb} still recognised by the strongest attack ({worst.label})."
 
 
 def _people_named(scores: FloatArray, subjects: np.ndarray[tuple[int], np.dtype[np.str_]]) -> float:

@@ -50,23 +50,28 @@ def measure_utility(pairs: Sequence[Looked], *, seed: int = 0, track: Track = si
     )
 
 
-def poc_point(verdict: VerdictRecord, utility: Utility, method: str, parameter: str) -> PocRecord | None:
-    """Place a release on the privacy operating characteristic: by its first label, else by structural similarity."""
-    accuracy = next(
-        (
-            (label, label.by_group or label.by_subject)
-            for label in utility.labels
-            if label.kernel == "rbf" and (label.by_group or label.by_subject) is not None
-        ),
-        None,
-    )
-    if accuracy is not None and accuracy[1] is not None:
-        worth, measure = accuracy[1].rate, f"{accuracy[0].label} read rightly"
-    elif utility.loss is not None:
-        worth, measure = min(max(utility.loss.ssim, 0.0), 1.0), "structural similarity"
-    else:
-        return None
-    return PocRecord(method=method, parameter=parameter, privacy=1.0 - verdict.rate, utility=worth, measure=measure)
+def poc_points(verdict: VerdictRecord, utility: Utility, method: str, parameter: str) -> list[PocRecord]:
+    """Place a release on the privacy operating characteristic: by every label, then by structural similarity."""
+    worth = {}
+    for label in utility.labels:
+        accuracy = label.by_group or label.by_subject
+        if label.kernel == "rbf" and accuracy is not None:
+            worth[f"{label.label} read rightly"] = accuracy.rate
+    if utility.loss is not None:
+        worth["structural similarity"] = min(max(utility.loss.ssim, 0.0), 1.0)
+    return [
+        PocRecord(method=method, parameter=parameter, privacy=1.0 - verdict.rate, utility=value, measure=measure)
+        for measure, value in worth.items()
+    ]
+
+
+def compared(own: Sequence[PocRecord], others: Sequence[Sequence[PocRecord]]) -> tuple[PocRecord, ...]:
+    """Return this release and others by the first measure that all of them have; nothing where there is none."""
+    for mine in own:
+        found = [next((p for p in points if p.measure == mine.measure), None) for points in others]
+        if found and all(found):
+            return (mine, *(point for point in found if point is not None))
+    return ()
 
 
 def _loss(pairs: Sequence[Looked]) -> LossRecord | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +12,8 @@ from markupsafe import Markup
 
 from ksame.attacks import SCENARIOS
 from ksame.audit.charts import cmc_chart, diversity_chart, poc_chart
-from ksame.audit.result import AccuracyRecord, AttackRecord, AuditResult
+from ksame.audit.judging import REPEATED
+from ksame.audit.result import AccuracyRecord, AttackRecord, AuditResult, Exposed
 from ksame.errors import OutputError, UsageError
 from ksame.utility.poc import PocPoint, poc
 
@@ -34,8 +35,8 @@ class _Scenario:
 def render_report(result: AuditResult) -> str:
     """Return the page. It holds originals where the result has pictures, so it stays with the publisher."""
     page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    page.filters.update(pct=_pct, span=_span, css=_css, badge=_badge, accuracy=_accuracy)
-    curves = poc(PocPoint(p.method, p.parameter, p.privacy, p.utility) for p in result.poc)
+    page.filters.update(pct=_pct, span=_span, css=_css, badge=_badge, accuracy=_accuracy, named=_named(result))
+    curves = poc(PocPoint(p.method, p.parameter, p.privacy, p.utility) for p in result.compared)
     utility, bound = result.utility, None if result.promise is None else result.promise.bound
     drawn = None
     if utility.diversity_before is not None and utility.diversity_after is not None:
@@ -49,7 +50,7 @@ def render_report(result: AuditResult) -> str:
         scenarios=_scenarios(result.attacks, bound),
         diversity=drawn,
         curves=curves,
-        poc=Markup(poc_chart(curves, result.poc[0].measure)) if len(result.poc) > 1 else None,  # noqa: S704 -- ours
+        poc=Markup(poc_chart(curves, result.compared[0].measure)) if result.compared else None,  # noqa: S704 -- ours
     )
 
 
@@ -128,6 +129,20 @@ def _outcome(result: AuditResult) -> str:
 
 def _badge(outcome: str | None) -> str:
     return {"holds": "holds", "broken": "broken", "too few faces to say": "few"}.get(outcome or "", "")
+
+
+def _named(result: AuditResult) -> Callable[[Exposed], str]:
+    """Return what says which attacks name a person, all of them in one word."""
+    direct = len([attack for attack in result.attacks if attack.scenario != REPEATED])
+
+    def words(face: Exposed) -> str:
+        if not face.named_by:
+            return "never more likely than not"
+        if len(face.named_by) == direct > 1:
+            return f"named by all {direct} direct attacks"
+        return "named by " + "; ".join(face.named_by)
+
+    return words
 
 
 def _pct(share: float | None) -> str:

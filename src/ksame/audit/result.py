@@ -200,7 +200,8 @@ class AuditResult(_Part):
     attacks: tuple[AttackRecord, ...]
     exposed: tuple[Exposed, ...]
     utility: Utility
-    poc: tuple[PocRecord, ...]
+    poc: tuple[PocRecord, ...] = Field(description="this release, once for each measure of use")
+    compared: tuple[PocRecord, ...] = Field((), description="this release and others, by one measure")
     without_face: tuple[str, ...] = Field(description="released pictures in which the attacker finds no face")
     not_judged: tuple[NotJudged, ...]
     limits: tuple[str, ...]

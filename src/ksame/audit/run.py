@@ -10,8 +10,8 @@ from ksame.audit.attackers import DEFAULT, Attacker, attacker
 from ksame.audit.judging import Judged, blind, conclude, judge, most_exposed, software
 from ksame.audit.looking import Sight, face_sets, look_at_all
 from ksame.audit.material import Material, Source, gather
-from ksame.audit.measuring import measure_utility, poc_point
-from ksame.audit.result import AuditResult, Counts, NotJudged, Plan, PocRecord, Promise
+from ksame.audit.measuring import compared, measure_utility, poc_points
+from ksame.audit.result import AuditResult, Counts, NotJudged, Plan, Promise
 from ksame.audit.sight import Eye, View, choose_eye
 from ksame.audit.thumbnails import thumbnails
 from ksame.errors import UsageError
@@ -83,7 +83,7 @@ def audit(
     verdict = conclude(judged, sight.pairs, promise)
     utility = measure_utility(sight.pairs, seed=seed, track=track)
     method, parameter = _called(material.certificate, name, released)
-    point = poc_point(verdict, utility, method, parameter)
+    points = poc_points(verdict, utility, method, parameter)
     exposed = most_exposed(judged, sight.pairs)
     result = AuditResult(
         plan=Plan(
@@ -101,7 +101,8 @@ def audit(
         attacks=tuple(j.record for j in judged),
         exposed=exposed,
         utility=utility,
-        poc=_poc(point, compare),
+        poc=tuple(points),
+        compared=compared(points, [other.poc for other in compare]),
         without_face=tuple(looked.pair.released.name for looked in sight.unseen),
         not_judged=tuple(NotJudged(name=m.name, side=m.side, reason=m.reason) for m in sight.missed),
         limits=(*skipped, *_limits(sight, material, eye)),
@@ -183,14 +184,6 @@ def _called(certificate: Certificate | None, name: str | None, released: Source)
 
 
 _STRENGTHS = ("k", "p", "sigma", "t", "m", "e", "epsilon", "value")
-
-
-def _poc(point: PocRecord | None, compare: Sequence[AuditResult]) -> tuple[PocRecord, ...]:
-    """Return this release first, then others of which the same use was measured."""
-    if point is None:
-        return ()
-    others = [p for result in compare for p in result.poc[:1] if p.measure == point.measure]
-    return (point, *others)
 
 
 def _limits(sight: Sight, material: Material, eye: Eye) -> list[str]:

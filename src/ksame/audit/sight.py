@@ -1,8 +1,8 @@
 """What an attacker sees: the face found in a whole picture, cut out for recognisers.
 
 There are two ways to look. *Photographs* show a face somewhere: a detector finds it, in the original and again in what
-was released, and where it finds none there the attacker has nothing to recognise. *Faces* are registered already, of one
-size with the eyes in one place: an attacker needs no detector for them, and is not stopped by hiding a face from it.
+was released, and where it finds none there the attacker has nothing to recognise. *Faces* are registered already, of
+one size with the eyes in one place: an attacker needs no detector for them and is not stopped by hiding a face from it.
 """
 
 from __future__ import annotations
