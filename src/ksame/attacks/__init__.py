@@ -1,7 +1,10 @@
-"""The adversary: recognisers, scenarios and scoring."""
+"""The adversary: recognisers, scenarios, protocols and scoring."""
 
 from ksame.attacks.base import AttackData, AttackResult, Coder, Recogniser
 from ksame.attacks.eigenfaces import Eigenfaces, Mahalanobis
+from ksame.attacks.embedding import Embedding, EmbeddingCache
+from ksame.attacks.modelspace import ModelNeighbour, Posterior
+from ksame.attacks.protocol import Split, label_split, other_photograph_split, same_photograph_split
 from ksame.attacks.scenarios import SCENARIOS, Scenario, run_attack
 from ksame.attacks.scoring import (
     Roc,
@@ -20,16 +23,24 @@ __all__ = [
     "AttackResult",
     "Coder",
     "Eigenfaces",
+    "Embedding",
+    "EmbeddingCache",
     "Mahalanobis",
+    "ModelNeighbour",
+    "Posterior",
     "Recogniser",
     "Roc",
     "Scenario",
+    "Split",
     "Verdict",
     "clopper_pearson",
     "cmc",
     "expected_ranks",
+    "label_split",
+    "other_photograph_split",
     "rank1_scores",
     "roc",
     "run_attack",
+    "same_photograph_split",
     "verdict",
 ]

@@ -159,8 +159,13 @@ class AttackResult:
         return float(self.scores.mean())
 
     def verdict(self, bound: float | None) -> Verdict | None:
-        """Judge the rank-1 rate against a promised bound; None where nothing is promised against this attacker."""
-        return verdict(self.rank1, self.n_probes, bound if self.covered else None)
+        """Judge the rank-1 rate against a promised bound; None where nothing is promised against this attacker.
+
+        No promise can be below what guessing reaches: one in as many people as the gallery shows.
+        """
+        if bound is None or not self.covered:
+            return None
+        return verdict(self.rank1, self.n_probes, max(bound, 1.0 / self.gallery.n_subjects))
 
 
 def score(

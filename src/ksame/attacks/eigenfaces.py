@@ -49,7 +49,7 @@ class Mahalanobis:
     """Nearest neighbour among whitened eigenface coefficients (Gross et al. 2005, section 3.1).
 
     The distance is the root of (y - y')ᵀ Λ⁻¹ (y - y'), with the variances Λ of the people who trained the space. Those
-    should be others than the ones in the gallery, 20 to 30 % of all: see :func:`ksame.attacks.protocol.subject_split`.
+    should be others than the ones in the gallery, 20 to 30 % of all: see :mod:`ksame.attacks.protocol`.
 
     Parameters
     ----------

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
-from ksame.attacks.base import AttackData, AttackResult, Recogniser, Remarking, compare, score
-from ksame.errors import parameter_error
-from ksame.faces.faceset import FaceSet
+from ksame.attacks.arithmetic import difference_votes, insider_codes
+from ksame.attacks.base import (
+    AttackData,
+    AttackResult,
+    Coder,
+    Recogniser,
+    Remarking,
+    compare,
+    distinct,
+    score,
+)
+from ksame.attacks.detection import Level, detect_levels
+from ksame.attacks.eigenfaces import Eigenfaces
+from ksame.attacks.restoration import Prior, RidgeInverse, enhance
+from ksame.errors import InputError, parameter_error
+from ksame.faces.faceset import FaceSet, FloatArray, IntArray, subject_means
+from ksame.spaces.reference import cross_squared_distances
 
 
 @dataclass(frozen=True)
@@ -54,7 +71,7 @@ def run_attack(name: str, recogniser: Recogniser, data: AttackData, seed: int = 
 
 
 def _naive(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
-    trained, notes = _trained(recogniser, data.training, data.originals, "the gallery of originals")
+    trained, notes = _on_originals(recogniser, data)
     return _matched("naive", trained, data.released, data.originals, notes)
 
 
@@ -74,6 +91,90 @@ def _parrot(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) 
     return _matched("parrot", trained, data.released, gallery, (how, *notes))
 
 
+def _pooled(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
+    trained, notes = _on_originals(recogniser, data)
+    squares = compare(trained, data.released, data.originals) ** 2
+    means, _ = subject_means(squares, data.released.subjects)
+    _, first = np.unique(data.released.subjects, return_index=True)
+    how = f"{len(squares)} released faces pooled into {len(first)} people"
+    people = data.released.take(first)
+    notes = (how, *notes, *_remarks(trained, data.released))
+    return score("pooled", trained, np.sqrt(means), people, data.originals, notes=notes)
+
+
+def _automatic_parrot(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
+    trained, notes = _on_originals(recogniser, data)
+    levels, found = _levels(data)
+    distances = np.empty((len(data.released), len(data.originals)))
+    for level in dict.fromkeys(levels):
+        rows = np.array([i for i, own in enumerate(levels) if own == level])
+        gallery = data.originals
+        if level is not None:
+            gallery = gallery.with_images(level.apply(gallery.images).clip(0.0, 1.0))
+        distances[rows] = compare(trained, data.released.take(rows), gallery)
+    notes = (*found, *notes, *_remarks(trained, data.released))
+    return score("automatic-parrot", trained, distances, data.released, data.originals, notes=notes)
+
+
+def _enhancement(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
+    trained, notes = _on_originals(recogniser, data)
+    levels, found = _levels(data)
+    prior = Prior.learn(data.training or data.originals)
+    images = np.array(data.released.images)
+    for level in dict.fromkeys(levels):
+        if level is not None:
+            rows = [i for i, own in enumerate(levels) if own == level]
+            images[rows] = enhance(images[rows], level, prior)
+    return _matched("enhancement", trained, data.released.with_images(images), data.originals, (*found, *notes))
+
+
+def _learned_inverse(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
+    trained, notes = _on_originals(recogniser, data)
+    seen = _rows(data.released)
+    if data.training is not None and data.imitate is not None:
+        how = f"the inverse was learned on {len(data.training)} faces of other people"
+        restored = RidgeInverse.learn(_rows(data.imitate(data.training)), _rows(data.training)).apply(seen)
+    else:
+        how = "the inverse was learned on the pairs of other people in the release, in five folds"
+        means, who = subject_means(_rows(data.originals), data.originals.subjects)
+        paired = np.isin(data.released.subjects, who)
+        wanted = means[np.searchsorted(who, data.released.subjects).clip(max=len(who) - 1)]
+        folds = _folds(data.released, rng)
+        restored = seen.copy()
+        for fold in np.unique(folds):
+            others = paired & (folds != fold)
+            if others.sum() > 1:
+                restored[folds == fold] = RidgeInverse.learn(seen[others], wanted[others]).apply(seen[folds == fold])
+    faces = data.released.with_images(restored.clip(0.0, 1.0).reshape(data.released.images.shape))
+    return _matched("learned-inverse", trained, faces, data.originals, (how, *notes))
+
+
+def _difference(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
+    coder = (recogniser if isinstance(recogniser, Coder) else Eigenfaces()).fit(data.originals)
+    first, which = distinct(data.released)
+    votes = difference_votes(coder.encode(data.released.take(first)), coder.encode(data.originals))[which]
+    voted = int((votes.max(axis=1) > 0).sum())
+    notes = (f"{voted} of {len(votes)} released faces lie as others do to their originals; the rest is guessed",)
+    return score("difference", coder, -votes, data.released, data.originals, notes=notes)
+
+
+def _insider(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
+    coder = (recogniser if isinstance(recogniser, Coder) else Eigenfaces()).fit(data.originals)
+    first, which = distinct(data.released)
+    shown, known = coder.encode(data.released.take(first))[which], coder.encode(data.originals)
+    reckoned, members = insider_codes(shown, which, data.released.subjects, known, data.originals.subjects)
+    distances = np.sqrt(cross_squared_distances(reckoned, known))
+    notes = (
+        "the attacker knows everybody in a group but one; no promise of k-anonymity speaks of that",
+        f"{int((members > 1).sum())} of {len(members)} released faces are shared by several people",
+    )
+    return score("insider", coder, distances, data.released, data.originals, notes=notes, covered=False)
+
+
+def _on_originals(recogniser: Recogniser, data: AttackData) -> tuple[Recogniser, tuple[str, ...]]:
+    return _trained(recogniser, data.training, data.originals, "the gallery of originals")
+
+
 def _trained(
     recogniser: Recogniser, training: FaceSet | None, otherwise: FaceSet, called: str
 ) -> tuple[Recogniser, tuple[str, ...]]:
@@ -84,22 +185,63 @@ def _trained(
 
 def _matched(name: str, trained: Recogniser, probes: FaceSet, gallery: FaceSet, notes: tuple[str, ...]) -> AttackResult:
     distances = compare(trained, probes, gallery)
-    return score(name, trained, distances, probes, gallery, notes=(*notes, *remarks(trained, probes)))
+    return score(name, trained, distances, probes, gallery, notes=(*notes, *_remarks(trained, probes)))
 
 
-def remarks(recogniser: Recogniser, faces: FaceSet) -> tuple[str, ...]:
+def _remarks(recogniser: Recogniser, faces: FaceSet) -> tuple[str, ...]:
     """Return what the recogniser has to say about the faces, if anything."""
     return recogniser.remarks(faces) if isinstance(recogniser, Remarking) else ()
 
 
-SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
-    {
-        scenario.name: scenario
-        for scenario in (
-            Scenario("naive", "released faces against originals", _naive),
-            Scenario("reverse", "originals against released faces", _reverse),
-            Scenario("parrot", "released faces against faces de-identified in the same way", _parrot),
+def _levels(data: AttackData) -> tuple[list[Level | None], tuple[str, ...]]:
+    """Find out what was done to every released face, and put it in words."""
+    if data.released.shape[1:] != data.originals.shape[1:]:
+        raise InputError(
+            f"Originals and released faces must have one size to find out what was done to them. "
+            f"Got {data.originals.shape[1:]} and {data.released.shape[1:]}; register them alike."
         )
-    }
+    first, which = distinct(data.released)
+    each = detect_levels(data.released.images[first], data.training or data.originals)
+    levels = [each[i] for i in which]
+    counts = Counter(str(level) for level in levels if level is not None)
+    said = tuple(f"{what} detected in {n} of {len(levels)} faces" for what, n in counts.most_common())
+    return levels, said or ("neither pixelation nor blur was detected",)
+
+
+def _folds(released: FaceSet, rng: np.random.Generator, count: int = 5) -> IntArray:
+    """Deal released faces into folds, (n_released,); one person, or one shared face, is never in two."""
+    _, which = distinct(released)
+    _, who = np.unique(released.subjects, return_inverse=True)
+    n_who, n_which = int(who.max()) + 1, int(which.max()) + 1
+    links = coo_matrix((np.ones(len(who)), (who, n_who + which)), shape=(n_who + n_which,) * 2)
+    _, part = connected_components(links, directed=False)
+    _, part = np.unique(part[who], return_inverse=True)
+    return np.asarray(rng.permutation(int(part.max()) + 1)[part] % count, dtype=np.intp)
+
+
+def _rows(faces: FaceSet) -> FloatArray:
+    return faces.images.reshape(len(faces), -1).astype(np.float64)
+
+
+_ALL = (
+    Scenario("naive", "released faces against originals", _naive),
+    Scenario("reverse", "originals against released faces", _reverse),
+    Scenario("parrot", "released faces against faces de-identified in the same way", _parrot),
+    Scenario("pooled", "all released faces of a person together against originals", _pooled),
+    Scenario(
+        "automatic-parrot",
+        "released faces against originals pixelated or blurred as the released face was found to be",
+        _automatic_parrot,
+    ),
+    Scenario("enhancement", "pixelated or blurred faces, made sharp again, against originals", _enhancement),
+    Scenario(
+        "learned-inverse",
+        "released faces, undone as other people's pairs teach, against originals",
+        _learned_inverse,
+    ),
+    Scenario("difference", "pairings under which many released faces lie alike to their originals", _difference),
+    Scenario("insider", "shared faces less the members that an insider knows, against originals", _insider),
 )
+
+SCENARIOS: Mapping[str, Scenario] = MappingProxyType({scenario.name: scenario for scenario in _ALL})
 """All scenarios by name (Newton et al. 2005, section 5.2; Gross et al. 2006, section 6.2)."""

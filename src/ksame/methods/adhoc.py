@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ksame.errors import InputError, parameter_error
 from ksame.faces.faceset import FloatArray
+from ksame.faces.filters import blur, pixelate
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.methods.base import Outcome, Problem, one_copy_each
 from ksame.privacy.models import NoGuarantee
@@ -23,41 +24,6 @@ from ksame.progress import Track, silent
 from ksame.spaces.pca import fit_pca
 
 LUMA = np.array([0.299, 0.587, 0.114])
-
-
-def pixelate(images: NDArray[Any], p: int) -> FloatArray:
-    """Replace blocks of p x p pixels by their mean; ragged blocks at the edge by the mean of what they have.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, height, width, channels)
-
-    Examples
-    --------
-    >>> pixelate(np.arange(6.0).reshape(1, 2, 3, 1), 2)[0, :, :, 0]
-    array([[2. , 2. , 3.5],
-           [2. , 2. , 3.5]])
-    """
-    result = np.asarray(images, dtype=np.float64)
-    for axis in (1, 2):
-        size = result.shape[axis]
-        starts = np.arange(0, size, p)
-        lengths = np.diff(np.append(starts, size))
-        sums = np.add.reduceat(result, starts, axis=axis)
-        shape = [1] * 4
-        shape[axis] = -1
-        result = np.repeat(sums / lengths.reshape(shape), lengths, axis=axis)
-    return result
-
-
-def blur(images: NDArray[Any], sigma: float) -> FloatArray:
-    """Smooth with a Gaussian of standard deviation ``sigma`` pixels, edges mirrored."""
-    size = 2 * int(np.ceil(4 * sigma)) + 1
-    done: list[NDArray[Any]] = [
-        cv2.GaussianBlur(np.asarray(image, dtype=np.float64), (size, size), sigma, borderType=cv2.BORDER_REFLECT)
-        for image in images
-    ]
-    return np.stack(done).reshape(images.shape)
 
 
 def threshold(images: NDArray[Any], t: float) -> FloatArray:

@@ -1,0 +1,123 @@
+"""Attacks by arithmetic on codes: they compare no faces, they add and subtract them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import cKDTree
+
+from ksame.faces.faceset import FloatArray, IntArray, subject_means
+from ksame.spaces.pca import fit_pca
+from ksame.spaces.reference import cross_squared_distances
+
+CLOSE = 0.2
+"""Share of the median distance to the nearest other original within which two differences coincide. Rounding to 8 bits
+and clipping at black and white disturb a difference by less."""
+
+_PARTNERS = 200
+"""Each face is paired with this many of its nearest, which bounds time and memory for large sets."""
+
+_DIRECTIONS = 16
+"""Coincidences are sought in the directions of largest variance, which every coding keeps: a face space of the method's
+own drops or adds detail in the others."""
+
+
+def difference_votes(released: FloatArray, originals: FloatArray) -> FloatArray:
+    """Count for every released face and original how many other pairings go with this one, (n_released, n_originals).
+
+    k-Diff-furthest moves all faces of a cluster by one vector (Sun et al. 2015, eq. 1), so that the difference between
+    two released faces is the difference between their originals. The pairing of i with j gets a vote from that of i'
+    with j' whenever r_i - r_i' and x_j - x_j' coincide, that is, r_i - x_j and r_i' - x_j' do.
+
+    Parameters
+    ----------
+    released : ndarray of shape (n_released, n_features)
+    originals : ndarray of shape (n_originals, n_features)
+    """
+    votes = np.zeros((len(released), len(originals)))
+    if len(released) < 2 or len(originals) < 2:
+        return votes
+    pca = fit_pca(originals, min(_DIRECTIONS, len(originals) - 1, originals.shape[1]))
+    r, x = pca.project(released), pca.project(originals)
+    radius = CLOSE * _spacing(x)
+    i, other_i, _ = _pairs(r)
+    j, other_j, apart = _pairs(x)
+    telling = apart > 2.0 * radius  # the difference of twins is that of any twins
+    j, other_j = j[telling], other_j[telling]
+    if not radius > 0 or not len(i) or not len(j):
+        return votes
+    tree = cKDTree(x[j] - x[other_j])
+    near, found = tree.query(r[i] - r[other_i], k=range(1, min(8, len(j)) + 1), distance_upper_bound=radius)
+    row, column = np.nonzero(np.isfinite(near))
+    np.add.at(votes, (i[row], j[found[row, column]]), 1.0)
+    return votes
+
+
+def _spacing(codes: FloatArray) -> float:
+    """Return the median distance of a row to the nearest row that differs from it."""
+    distances = cross_squared_distances(codes, codes)
+    distances[distances <= 1e-9 * distances.max()] = np.inf
+    nearest = distances.min(axis=1)
+    finite = nearest[np.isfinite(nearest)]
+    return float(np.sqrt(np.median(finite))) if len(finite) else 0.0
+
+
+def _pairs(codes: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return every row together with its nearest others: two lists of rows and how far they are apart.
+
+    Equal rows make no pair.
+    """
+    distances = cross_squared_distances(codes, codes)
+    distances[distances <= 1e-9 * max(float(distances.max()), 1e-300)] = np.inf
+    count = min(_PARTNERS, len(codes) - 1)
+    others = np.argpartition(distances, count - 1, axis=1)[:, :count].ravel()
+    rows = np.repeat(np.arange(len(codes)), count)
+    apart = np.sqrt(distances[rows, others])
+    kept = np.isfinite(apart)
+    return rows[kept], others[kept], apart[kept]
+
+
+def insider_codes(
+    released: FloatArray,
+    which: NDArray[np.intp],
+    truth: Sequence[str] | NDArray[np.str_],
+    originals: FloatArray,
+    known: ArrayLike,
+) -> tuple[FloatArray, IntArray]:
+    """Return what an insider reckons for every released face: k times the shared face, less the members they know.
+
+    Whoever knows all members of a k-Same group but one, and their originals, gets the original of the last one exactly,
+    but for rounding: the mean hides nobody from the others (Newton et al. 2005 promise nothing of the kind).
+
+    Parameters
+    ----------
+    released : ndarray of shape (n_released, n_features)
+    which : ndarray of shape (n_released,)
+        Which released faces are equal: those form a group.
+    truth : sequence of length n_released
+        Whom each released face stands for: an insider knows this of all members but the one reckoned.
+    originals : ndarray of shape (n_originals, n_features)
+    known : array of subjects, (n_originals,)
+
+    Returns
+    -------
+    reckoned : ndarray of shape (n_released, n_features)
+    members : ndarray of shape (n_released,)
+        How many people share each face.
+    """
+    means, who = subject_means(originals, np.asarray(known))
+    row = {str(subject): i for i, subject in enumerate(who)}
+    reckoned = np.array(released, dtype=np.float64)
+    members = np.ones(len(released), dtype=np.intp)
+    people = np.asarray(truth)
+    for group in np.unique(which):
+        inside = np.flatnonzero(which == group)
+        shared = [str(subject) for subject in np.unique(people[inside]) if str(subject) in row]
+        total = means[[row[subject] for subject in shared]].sum(axis=0)
+        for i in inside:
+            members[i] = len(shared)
+            if len(shared) > 1 and str(people[i]) in row:
+                reckoned[i] = len(shared) * released[i] - (total - means[row[str(people[i])]])
+    return reckoned, members

@@ -1,0 +1,155 @@
+"""Deep recognisers as attackers: faces are found, embedded and compared, and nothing is embedded twice."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.errors import InputError, OutputError
+from ksame.faces.faceset import ByteArray, FaceSet, FloatArray, quantise
+from ksame.models import Recogniser as Network
+from ksame.models import detect, five_points
+from ksame.models.landmarker import N_POINTS
+
+# Where eyes, nose and mouth corners lie in a face cut out by eyes and nose, as shares of its width and height.
+_PLACE = ((0.27, 0.36), (0.73, 0.36), (0.5, 0.60), (0.33, 0.77), (0.67, 0.77))
+
+
+class EmbeddingCache:
+    """Keeps what was found in pictures and what became of them, by the bytes of the picture.
+
+    Parameters
+    ----------
+    file : Path, optional
+        Where to keep vectors between runs; in memory only when None. Vectors tell who somebody is: the file is readable
+        by its owner only, and is as secret as the originals.
+    """
+
+    def __init__(self, file: Path | None = None) -> None:
+        self.file = file
+        self.vectors: dict[str, FloatArray] = {}
+        self.points: dict[str, FloatArray | None] = {}
+        self._saved = 0
+        if file is not None and file.exists():
+            self.vectors = _read(file)
+            self._saved = len(self.vectors)
+
+    def save(self) -> None:
+        """Write new vectors to the file, if there is one; the old file stands until the new one is complete."""
+        if self.file is None or len(self.vectors) == self._saved:
+            return
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=self.file.name, suffix=".part")
+            try:
+                with os.fdopen(handle, "wb") as stream:
+                    np.savez(stream, **self.vectors)  # type: ignore[arg-type]
+                Path(name).replace(self.file)
+            finally:
+                Path(name).unlink(missing_ok=True)
+        except OSError as error:
+            raise OutputError(f"{self.file}: the vectors cannot be kept ({error.strerror}).") from error
+        self._saved = len(self.vectors)
+
+
+def _read(file: Path) -> dict[str, FloatArray]:
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            return {key: np.asarray(archive[key], dtype=np.float64) for key in archive.files}
+    except (OSError, ValueError, BadZipFile) as error:
+        raise InputError(f"{file}: expected vectors of an earlier run ({error}). Remove it and run again.") from error
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """A pretrained network as a recogniser: the distance is that between unit vectors, the root of 2 - 2 cos.
+
+    The five points a network wants come from the mesh where faces carry one, else from a detector on the picture. Where
+    none is found, as on a mask or a black square, the face is taken to be where faces of the training set are found.
+
+    Parameters
+    ----------
+    network : ksame.models.Recogniser
+        :class:`~ksame.models.SFace`, :class:`~ksame.models.DlibResNet` or :class:`~ksame.models.OnnxRecogniser`.
+    cache : EmbeddingCache, optional
+        Shared by all copies of this recogniser; one in memory by default.
+    """
+
+    network: Network
+    cache: EmbeddingCache = field(default_factory=EmbeddingCache)
+    place_: FloatArray | None = None
+
+    @property
+    def name(self) -> str:
+        """What reports call it: the network's name."""
+        return self.network.name
+
+    def params(self) -> dict[str, Any]:
+        """Return the network's threshold for one person, as a cosine."""
+        return {"threshold": self.network.threshold}
+
+    def fit(self, training: FaceSet) -> Embedding:
+        """Learn where faces lie in the pictures; the network itself stays as it is."""
+        found = [points for points in map(self._found, *_split(training)) if points is not None]
+        size = np.array([training.shape[2], training.shape[1]], dtype=np.float64)
+        return replace(self, place_=np.median(found, axis=0) / size if found else None)
+
+    def vectors(self, faces: FaceSet) -> FloatArray:
+        """Return unit vectors, (n_faces, n_numbers)."""
+        place = np.array(_PLACE) if self.place_ is None else self.place_
+        rows = []
+        for image, mesh in zip(*_split(faces), strict=True):
+            points = self._found(image, mesh)
+            if points is None:
+                points = place * [image.shape[1], image.shape[0]]
+            key = _key(self.network.name, image, points)
+            if key not in self.cache.vectors:
+                self.cache.vectors[key] = self.network.embed(image, points)
+            rows.append(self.cache.vectors[key])
+        self.cache.save()
+        return np.stack(rows)
+
+    def distances(self, probes: FaceSet, gallery: FaceSet) -> FloatArray:
+        """Return distances, (n_probes, n_gallery)."""
+        cosine = self.vectors(probes) @ self.vectors(gallery).T
+        return np.sqrt(np.maximum(2.0 - 2.0 * cosine, 0.0))
+
+    def remarks(self, faces: FaceSet) -> tuple[str, ...]:
+        """Say in how many faces no face was found."""
+        lost = sum(points is None for points in map(self._found, *_split(faces)))
+        if not lost:
+            return ()
+        return (f"no face found in {lost} of {len(faces)} pictures; it was taken to be where faces usually are",)
+
+    def _found(self, image: ByteArray, mesh: FloatArray | None) -> FloatArray | None:
+        """Return the five points, (5, 2), from the mesh or from a detector; None where there is no face."""
+        if mesh is not None:
+            return five_points(mesh)
+        key = _key("points", image)
+        if key not in self.cache.points:
+            faces = detect(image)
+            self.cache.points[key] = max(faces, key=lambda face: face.side).points if faces else None
+        return self.cache.points[key]
+
+
+def _split(faces: FaceSet) -> tuple[ByteArray, list[FloatArray | None]]:
+    """Return 8-bit images and the mesh of each, None where faces carry no mesh."""
+    marks = faces.landmarks
+    meshed = marks is not None and marks.shape[1] == N_POINTS
+    return quantise(faces.images), list(marks) if meshed and marks is not None else [None] * len(faces)
+
+
+def _key(what: str, image: NDArray[Any], points: FloatArray | None = None) -> str:
+    digest = hashlib.sha256(f"{what} {image.shape}".encode())
+    digest.update(np.ascontiguousarray(image).tobytes())
+    if points is not None:
+        digest.update(np.round(points, 3).tobytes())
+    return digest.hexdigest()
