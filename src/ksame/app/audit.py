@@ -13,10 +13,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from ksame.app import talk
+from ksame.attacks import SCENARIOS
 from ksame.audit import AuditResult, audit, write_report
 from ksame.audit.attackers import DEFAULT
 from ksame.audit.report import NUMBERS, require_place
-from ksame.audit.run import STANDARD
 from ksame.audit.sight import View
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
 from ksame.privacy.linkage import Linkage
@@ -34,7 +34,9 @@ def audit_command(
     attackers: Annotated[
         str, typer.Option(help="Recognisers: eigenfaces, mahalanobis, sface, dlib, or paths of ONNX files.")
     ] = ",".join(DEFAULT),
-    scenarios: Annotated[str, typer.Option(help="What they compare.")] = ",".join(STANDARD),
+    scenarios: Annotated[
+        str | None, typer.Option(help=f"Out of {', '.join(SCENARIOS)}; those that fit the pictures by default.")
+    ] = None,
     pairs: Annotated[Path | None, typer.Option(help="CSV with the columns original,released.")] = None,
     linkage: Annotated[Path | None, typer.Option(help="Link table of a ksame release.")] = None,
     labels: Annotated[
@@ -69,7 +71,7 @@ def audit_command(
         originals,
         released,
         attackers=_listed(attackers),
-        scenarios=_listed(scenarios),
+        scenarios=None if scenarios is None else _listed(scenarios),
         pairs=pairs,
         linkage=None if linkage is None else Linkage.read(linkage),
         labels=labels,

@@ -15,6 +15,9 @@ from ksame.faces.faceset import FloatArray
 REPEATED = "parrot"
 """The scenario whose gallery is the release itself: an upper limit, reached by whoever can repeat the alteration."""
 
+POOLED = "pooled"
+"""The scenario whose probes are people, not pictures."""
+
 
 @dataclass(frozen=True, eq=False)
 class Judged:
@@ -38,10 +41,7 @@ class Judged:
 
 def judge(result: AttackResult, pairs: Sequence[Looked], bound: float | None) -> Judged:
     """Count pictures without a face among the probes, and judge against the bound."""
-    probed = dict(zip(result.probes.names, result.scores, strict=True))
-    scores = np.array([probed.get(side_name(p, result.probes.names), 0.0) for p in pairs])
-    reverse = any(name.startswith("original/") for name in result.probes.names)
-    unseen = 0 if reverse else sum(p.after.tight is None for p in pairs)
+    scores, unseen = _by_pair(result, pairs)
     n = result.n_probes + unseen
     share = result.n_probes / n
     rate = float(result.scores.sum()) / n
@@ -93,15 +93,22 @@ def blind(scenario: str, recogniser: str, pairs: Sequence[Looked], bound: float 
     return Judged(record, np.zeros(n))
 
 
-def side_name(looked: Looked, names: Sequence[str]) -> str:
-    """Return how a pair is called among ``names``, which are those of originals or of released faces."""
-    originals = bool(names) and names[0].startswith("original/")
-    return f"original/{looked.pair.original.name}" if originals else f"released/{looked.pair.released.name}"
+def _by_pair(result: AttackResult, pairs: Sequence[Looked]) -> tuple[FloatArray, int]:
+    """Return the score of every pair, (n_pairs,), and how many probes are missing because they show no face."""
+    subjects = [p.pair.original.subject for p in pairs]
+    if result.scenario == POOLED:
+        named = dict(zip(result.subjects.tolist(), result.scores, strict=True))
+        return np.array([named.get(s, 0.0) for s in subjects]), len(set(subjects) - set(named))
+    probed = dict(zip(result.probes.names, result.scores, strict=True))
+    if result.probes.names[0].startswith("original/"):
+        return np.array([probed.get(f"original/{p.pair.original.name}", 0.0) for p in pairs]), 0
+    scores = [probed.get(f"released/{p.pair.released.name}", 0.0) for p in pairs]
+    return np.array(scores), sum(p.after.tight is None for p in pairs)
 
 
 def conclude(judged: Sequence[Judged], pairs: Sequence[Looked], promise: Promise | None) -> VerdictRecord:
     """Say in one line how many people are still recognised, and whether that breaks the promise."""
-    direct = [j for j in judged if j.record.scenario != REPEATED] or list(judged)
+    direct = _direct(judged)
     worst = max(direct, key=lambda j: j.record.rank1)
     subjects = np.array([p.pair.original.subject for p in pairs])
     people = len(np.unique(subjects))
@@ -123,6 +130,16 @@ def conclude(judged: Sequence[Judged], pairs: Sequence[Looked], promise: Promise
         rate=worst.record.rank1,
         interval=worst.record.interval,
     )
+
+
+def _direct(judged: Sequence[Judged]) -> list[Judged]:
+    """Return the attacks that anybody with the originals can run: no insiders, nobody who repeats the alteration."""
+    return [j for j in judged if is_direct(j.record)] or list(judged)
+
+
+def is_direct(record: AttackRecord) -> bool:
+    """Return whether anybody with the originals can run an attack."""
+    return record.scenario != REPEATED and record.covered
 
 
 def _line(people: int, named: float, worst: Judged) -> str:
@@ -173,7 +190,7 @@ def _against(judged: Sequence[Judged], promise: Promise | None) -> tuple[Outcome
 
 def most_exposed(judged: Sequence[Judged], pairs: Sequence[Looked], most: int = 20) -> tuple[Exposed, ...]:
     """Return the people whom attacks name most, repeated alterations apart; nobody whom guessing names as often."""
-    direct = [j for j in judged if j.record.scenario != REPEATED] or list(judged)
+    direct = _direct(judged)
     mean = np.mean([j.scores for j in direct], axis=0)
     order = np.argsort(-mean, kind="stable")[:most]
     chance = max(j.record.chance for j in direct)

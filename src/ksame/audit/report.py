@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from ksame.attacks import SCENARIOS
 from ksame.audit.charts import cmc_chart, diversity_chart, poc_chart
-from ksame.audit.judging import REPEATED
+from ksame.audit.judging import is_direct
 from ksame.audit.result import AccuracyRecord, AttackRecord, AuditResult, Exposed
 from ksame.errors import OutputError, UsageError
 from ksame.utility.poc import PocPoint, poc
@@ -133,7 +133,7 @@ def _badge(outcome: str | None) -> str:
 
 def _named(result: AuditResult) -> Callable[[Exposed], str]:
     """Return what says which attacks name a person, all of them in one word."""
-    direct = len([attack for attack in result.attacks if attack.scenario != REPEATED])
+    direct = len([attack for attack in result.attacks if is_direct(attack)])
 
     def words(face: Exposed) -> str:
         if not face.named_by:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ksame.attacks import SCENARIOS, AttackData, run_attack
-from ksame.audit.attackers import DEFAULT, Attacker, attacker
+from ksame.audit.attackers import DEFAULT, PIXELS, Attacker, attacker
 from ksame.audit.judging import Judged, blind, conclude, judge, most_exposed, software
 from ksame.audit.looking import Sight, face_sets, look_at_all
 from ksame.audit.material import Material, Source, gather
@@ -14,7 +14,7 @@ from ksame.audit.measuring import compared, measure_utility, poc_points
 from ksame.audit.result import AuditResult, Counts, NotJudged, Plan, Promise
 from ksame.audit.sight import Eye, View, choose_eye
 from ksame.audit.thumbnails import thumbnails
-from ksame.errors import UsageError
+from ksame.errors import InputError, UsageError
 from ksame.models import Store
 from ksame.privacy.certificate import Certificate
 from ksame.privacy.linkage import Linkage
@@ -24,13 +24,16 @@ from ksame.progress import Track, silent
 STANDARD = ("naive", "reverse", "parrot")
 """Scenarios of every audit, unless others are asked for."""
 
+BY_PIXELS = ("difference", "insider")
+"""Scenarios that reckon with pixels, whatever the recogniser."""
+
 
 def audit(
     originals: Source,
     released: Source,
     *,
     attackers: Sequence[str] = DEFAULT,
-    scenarios: Sequence[str] = STANDARD,
+    scenarios: Sequence[str] | None = None,
     pairs: Path | None = None,
     linkage: Linkage | None = None,
     labels: Path | None = None,
@@ -49,8 +52,8 @@ def audit(
         Folders of pictures, whoever altered them, or faces in memory.
     attackers : sequence of str
         Keys of :data:`ksame.audit.attackers.KNOWN`, or paths of ONNX files.
-    scenarios : sequence of str
-        Keys of :data:`ksame.attacks.SCENARIOS`.
+    scenarios : sequence of str, optional
+        Keys of :data:`ksame.attacks.SCENARIOS`; by default those that fit, see :func:`fitting`.
     pairs, linkage, labels
         Which picture belongs to which and what originals show; see :func:`ksame.audit.material.gather`.
     view : {"faces", "photographs"}, optional
@@ -79,7 +82,10 @@ def audit(
     eye = choose_eye(material, view)
     sight = look_at_all(material, eye, by_hand=by_hand, track=track)
     promise = None if material.certificate is None else _promise(material.certificate)
-    judged, skipped = _attack(chosen, scenarios, sight, eye, None if promise is None else promise.bound, seed, track)
+    bound = None if promise is None else promise.bound
+    tried = fitting(sight, eye.view, bound) if scenarios is None else tuple(scenarios)
+    able, lost = _able(chosen, eye)
+    judged, skipped = _attack(able, tried, sight, bound, seed, track)
     verdict = conclude(judged, sight.pairs, promise)
     utility = measure_utility(sight.pairs, seed=seed, track=track)
     method, parameter = _called(material.certificate, name, released)
@@ -88,7 +94,7 @@ def audit(
     result = AuditResult(
         plan=Plan(
             attackers=tuple(each.name for each in chosen),
-            scenarios=tuple(scenarios),
+            scenarios=tried,
             view=eye.view,
             by_hand=by_hand,
             pairing=material.pairing,
@@ -105,41 +111,26 @@ def audit(
         compared=compared(points, [other.poc for other in compare]),
         without_face=tuple(looked.pair.released.name for looked in sight.unseen),
         not_judged=tuple(NotJudged(name=m.name, side=m.side, reason=m.reason) for m in sight.missed),
-        limits=(*skipped, *_limits(sight, material, eye)),
+        limits=(*lost, *skipped, *_limits(sight, material, eye)),
         software=software({f"{m} (sha256)": Store().model(m).sha256 for m in ("yunet", "face-landmarker", "sface")}),
     )
     return result.illustrated(thumbnails(exposed, sight.pairs))
 
 
-def _check(attackers: Sequence[Attacker], scenarios: Sequence[str]) -> None:
-    if not attackers or not scenarios:
+def _check(attackers: Sequence[Attacker], scenarios: Sequence[str] | None) -> None:
+    if not attackers or (scenarios is not None and not scenarios):
         raise UsageError("An audit needs at least one attacker and one scenario.")
-    unknown = [scenario for scenario in scenarios if scenario not in SCENARIOS]
+    unknown = [scenario for scenario in scenarios or () if scenario not in SCENARIOS]
     if unknown:
         raise UsageError(f"There is no scenario {unknown[0]!r}. Known: {', '.join(SCENARIOS)}.")
 
 
 def _attack(
-    attackers: Sequence[Attacker],
-    scenarios: Sequence[str],
-    sight: Sight,
-    eye: Eye,
-    bound: float | None,
-    seed: int,
-    track: Track,
+    attackers: Sequence[Attacker], scenarios: Sequence[str], sight: Sight, bound: float | None, seed: int, track: Track
 ) -> tuple[list[Judged], list[str]]:
     """Return every attack that fits the data, and a line for each that does not."""
-    skipped = []
-    if eye.view == "faces" and eye.places is None:
-        lost = [each.name for each in attackers if each.part == "wide"]
-        attackers = [each for each in attackers if each.part != "wide"]
-        if not attackers:
-            raise UsageError(
-                f"No face is found in any original, so {', '.join(lost)} cannot look at them. "
-                "Add --attackers eigenfaces."
-            )
-        skipped = [f"{each} did not attack: it finds no face in any original." for each in lost]
-    judged = []
+    judged: list[Judged] = []
+    skipped: list[str] = []
     for each in attackers:
         before, after = face_sets(sight, each.part)
         if after is None:
@@ -147,8 +138,49 @@ def _attack(
             continue
         recogniser, data = each.build(), AttackData(before, after)
         for scenario in track(scenarios, f"attacking: {each.name}"):
-            judged.append(judge(run_attack(scenario, recogniser, data, seed), sight.pairs, bound))
+            if scenario in BY_PIXELS and each.part != PIXELS:
+                continue
+            try:
+                judged.append(judge(run_attack(scenario, recogniser, data, seed), sight.pairs, bound))
+            except InputError as error:
+                skipped.append(f"{scenario} by {each.name} could not be tried: {error}")
+    if not judged:
+        raise UsageError(f"None of the attacks fits these pictures. {' '.join(skipped)}")
     return judged, skipped
+
+
+def _able(attackers: Sequence[Attacker], eye: Eye) -> tuple[list[Attacker], list[str]]:
+    """Leave out networks where nobody knows where the eyes are."""
+    if eye.view == "photographs" or eye.places is not None:
+        return list(attackers), []
+    lost = [each.name for each in attackers if each.part != PIXELS]
+    able = [each for each in attackers if each.part == PIXELS]
+    if not able:
+        raise UsageError(
+            f"No face is found in any original, so {', '.join(lost)} cannot look at them. Add --attackers eigenfaces."
+        )
+    return able, [f"{each} did not attack: it finds no face in any original." for each in lost]
+
+
+def fitting(sight: Sight, view: View, bound: float | None) -> tuple[str, ...]:
+    """Return the scenarios that fit the data.
+
+    Besides the three of every audit: on registered faces, what was done is found out and repeated where nothing is
+    promised, and differences are compared where nobody is to be named at all; people with several released pictures are
+    pooled; where people share a face, an insider subtracts the others.
+    """
+    found = list(STANDARD)
+    if view == "faces" and bound is None:
+        found.append("automatic-parrot")
+    if view == "faces" and bound == 0:
+        found.append("difference")
+    subjects = [looked.pair.original.subject for looked in sight.pairs]
+    if len(set(subjects)) < len(subjects):
+        found.append("pooled")
+    faces = [looked.after.wide.tobytes() for looked in sight.pairs if looked.after.wide is not None]
+    if len(set(faces)) < len(faces) and len(set(faces)) > 1:
+        found.append("insider")
+    return tuple(found)
 
 
 def _promise(certificate: Certificate) -> Promise:
