@@ -17,7 +17,7 @@ from ksame.app.source import Request, load_reference, load_source
 from ksame.audit import AuditResult, audit
 from ksame.audit.report import require_place
 from ksame.deidentify import deidentify
-from ksame.errors import ExitCode, KsameWarning, PrivacyWarning, UsageError, parameter_error
+from ksame.errors import ExitCode, KsameError, KsameWarning, PrivacyWarning, UsageError, parameter_error
 from ksame.faces import FaceSet
 from ksame.privacy.ledger import Ledger
 from ksame.privacy.linkage import Linkage
@@ -154,7 +154,10 @@ def run_release(options: Options) -> Result:
 
 def _audited(report: Path, folder: Path, faces: FaceSet, linkage: Linkage) -> AuditResult:
     """Attack the files just written, with the faces they were made from."""
-    result = audit(faces, folder, linkage=linkage, view="faces", track=talk.track)
+    try:
+        result = audit(faces, folder, linkage=linkage, view="faces", track=talk.track)
+    except KsameError as error:
+        raise type(error)(f"The release was written to {folder}, but could not be audited. {error}") from error
     finish(result, report)
     return result
 

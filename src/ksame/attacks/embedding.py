@@ -75,8 +75,8 @@ class Embedding:
     """A pretrained network as a recogniser: the distance is that between unit vectors, the root of 2 - 2 cos.
 
     The five points a network wants are those that faces carry, or come from their mesh, else from a detector on the
-    picture. Where none is found, as on a mask or a black square, the face is taken to be where faces of the training set
-    are found.
+    picture. Where none is found, as on a mask or a black square, the face is taken to be where faces of the training
+    set are found.
 
     Parameters
     ----------

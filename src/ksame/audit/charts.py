@@ -126,7 +126,6 @@ def _chart(x: Axis, y: Axis, lines: Sequence[Line], label: str, extra: str = "")
         parts.append(f'<text x="{at:.1f}" y="{bottom + 19}" text-anchor="middle">{x.show(tick)}</text>')
     parts.append(f'<text class="axis" x="{(_LEFT + right) / 2:.0f}" y="{_HEIGHT - 6}" text-anchor="middle">')
     parts.append(f"{escape(x.label)}</text>")
-    parts.append(extra)
     for line in lines:
         spots = [(x.at(a, _LEFT, right), y.at(b, bottom, _TOP)) for a, b in line.points]
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in spots)
@@ -135,7 +134,7 @@ def _chart(x: Axis, y: Axis, lines: Sequence[Line], label: str, extra: str = "")
             parts += [
                 f'<circle class="dot s{line.colour % _SERIES}" cx="{a:.1f}" cy="{b:.1f}" r="5"/>' for a, b in spots
             ]
-    parts.append("</svg>")
+    parts += [extra, "</svg>"]
     legend = "".join(f'<li><i class="s{line.colour % (_SERIES + 1)}"></i>{escape(line.name)}</li>' for line in lines)
     return (
         f'<figure><figcaption>{escape(y.label)}</figcaption>{"".join(parts)}<ul class="legend">{legend}</ul></figure>'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +108,7 @@ def _look_at_pair(pair: Pair, eye: Eye, sight: Sight, known: dict[str, Seen | No
     sight.pairs.append(Looked(pair, before, after, loss, entropy(original), moved))
 
 
-def _load(picture: Picture, side: str, eye: Eye, sight: Sight) -> NDArray[Any] | None:
+def _load(picture: Picture, side: Literal["original", "released"], eye: Eye, sight: Sight) -> NDArray[Any] | None:
     try:
         pixels = picture.load()
     except InputError as error:

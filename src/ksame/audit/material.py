@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
@@ -48,7 +48,7 @@ class Missed:
     """A picture that could not be judged, and why."""
 
     name: str
-    side: str
+    side: Literal["original", "released"]
     reason: str
 
 

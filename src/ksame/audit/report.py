@@ -12,13 +12,15 @@ from markupsafe import Markup
 
 from ksame.attacks import SCENARIOS
 from ksame.audit.charts import cmc_chart, diversity_chart, poc_chart
-from ksame.audit.judging import is_direct
+from ksame.audit.judging import REPEATED, is_direct
 from ksame.audit.result import AccuracyRecord, AttackRecord, AuditResult, Exposed
 from ksame.errors import OutputError, UsageError
 from ksame.utility.poc import PocPoint, poc
 
 NUMBERS = "audit.json"
 """File of all numbers, beside the report."""
+
+_UPPER_LIMIT = "An upper limit: it takes an attacker who can repeat the alteration on photographs of their own."
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,9 @@ def _scenarios(attacks: Sequence[AttackRecord], bound: float | None) -> list[_Sc
         mine = tuple(attack for attack in attacks if attack.scenario == name)
         covered = bound if any(attack.covered for attack in mine) else None
         summary = SCENARIOS[name].summary if name in SCENARIOS else name
-        notes = _notes(mine)
+        limit = f" {_UPPER_LIMIT}" if name == REPEATED else ""
         chart = Markup(cmc_chart(mine, covered))  # noqa: S704 -- ours, and names are escaped
-        found.append(_Scenario(name, summary[:1].upper() + summary[1:] + ".", mine, notes, chart))
+        found.append(_Scenario(name, _sentence(summary) + limit, mine, _notes(mine), chart))
     return found
 
 

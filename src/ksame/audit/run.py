@@ -18,7 +18,6 @@ from ksame.errors import InputError, UsageError
 from ksame.models import Store
 from ksame.privacy.certificate import Certificate
 from ksame.privacy.linkage import Linkage
-from ksame.privacy.models import FACE_ONLY
 from ksame.progress import Track, silent
 
 STANDARD = ("naive", "reverse", "parrot")
@@ -225,14 +224,16 @@ def _limits(sight: Sight, material: Material, eye: Eye) -> list[str]:
         "Originals and released pictures show the same moment: the worst case. An attacker with other photographs "
         "of the same people usually recognises fewer.",
         f"Rates are for a choice among {people} people; among more, fewer are named at rank 1.",
-        FACE_ONLY.replace("It covers the face region that was replaced", "Recognisers look at the face and its rim"),
+        "Recognisers look at the face and its rim. Clothes, body, gait, place, time or company may still name people.",
     ]
     if eye.view == "photographs":
         limits.append(
             "Faces were looked for by a detector, one a picture: the largest, or the one in the original's place. "
             "Where it finds none, the picture counts as not recognised; a person may still see a face there."
         )
-    if people == len(sight.pairs) and not sight.further:
+    if people < len(sight.pairs):
+        limits.append("Pictures of one person are not independent, so intervals are narrower than they should be.")
+    elif not sight.further:
         limits.append("Every original counts as a different person.")
     if material.certificate is None:
         limits.append("No certificate came with the pictures, so nothing was promised that could be judged.")
