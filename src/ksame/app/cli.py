@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from ksame import __version__
+from ksame.app import audit as auditing
 from ksame.app import models, talk
 from ksame.app.demo import run_demo
 from ksame.app.release import Options, run_release
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 
 app.add_typer(models.app, name="models")
+app.command("audit")(auditing.audit_command)
 
 
 def _version(wanted: bool) -> None:
@@ -109,6 +111,9 @@ def release(
     reuse: Annotated[Path | None, typer.Option(help="Link table of an earlier release of these people.")] = None,
     link_table: Annotated[Path | None, typer.Option(help="Also write who became whom. Secret!")] = None,
     sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the certificate.")] = None,
+    audit: Annotated[
+        Path | None, typer.Option(help="Also attack the release and write this report. It shows originals!")
+    ] = None,
     skip_unreadable: Annotated[
         bool, typer.Option("--skip-unreadable", help="Leave out files that cannot be read.")
     ] = False,
@@ -151,6 +156,7 @@ def release(
         reuse=reuse,
         link_table=link_table,
         sign=sign,
+        audit=audit,
         force=force,
     )
     result = run_release(options)
@@ -158,8 +164,10 @@ def release(
         talk.emit(result.as_dict())
     else:
         talk.say(result.render())
-    if result.incomplete:
-        raise typer.Exit(ExitCode.WITHHELD)
+        if result.audit is not None and audit is not None:
+            auditing.describe(result.audit, audit)
+    if result.code is not ExitCode.DONE:
+        raise typer.Exit(result.code)
 
 
 @app.command("verify")

@@ -12,9 +12,12 @@ import numpy as np
 from rich.markup import escape
 
 from ksame.app import talk
+from ksame.app.audit import exit_code, finish, for_machines
 from ksame.app.source import Request, load_reference, load_source
+from ksame.audit import AuditResult, audit
+from ksame.audit.report import require_place
 from ksame.deidentify import deidentify
-from ksame.errors import KsameWarning, PrivacyWarning, UsageError, parameter_error
+from ksame.errors import ExitCode, KsameError, KsameWarning, PrivacyWarning, UsageError, parameter_error
 from ksame.faces import FaceSet
 from ksame.privacy.ledger import Ledger
 from ksame.privacy.linkage import Linkage
@@ -46,6 +49,7 @@ class Options:
     reuse: Path | None = None
     link_table: Path | None = None
     sign: Path | None = None
+    audit: Path | None = None
     force: bool = False
 
 
@@ -57,6 +61,13 @@ class Result:
     release: Release
     linkage: Linkage
     unreadable: tuple[str, ...]
+    audit: AuditResult | None = None
+
+    @property
+    def code(self) -> ExitCode:
+        """What the shell is told: an audit that breaks the promise weighs more than pictures left out."""
+        audited = ExitCode.DONE if self.audit is None else exit_code(self.audit)
+        return audited if audited is not ExitCode.DONE or not self.incomplete else ExitCode.WITHHELD
 
     @property
     def incomplete(self) -> bool:
@@ -66,6 +77,7 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result for machines. It names withheld files, so it is for the publisher's eyes."""
+        audited = {} if self.audit is None else {"audit": for_machines(self.audit)}
         return {
             "schema": "ksame/release",
             "version": 1,
@@ -73,6 +85,7 @@ class Result:
             "certificate": self.release.certificate.model_dump(mode="json", by_alias=True, exclude={"files"}),
             "withheld": [face.model_dump() for face in self.linkage.withheld],
             "unreadable": list(self.unreadable),
+            **audited,
         }
 
     def render(self) -> str:
@@ -98,6 +111,8 @@ def run_release(options: Options) -> Result:
         raise UsageError(f"{options.link_table} exists; a link table is never overwritten. Choose another name.")
     if options.link_table is not None and options.link_table.resolve().is_relative_to(options.output.resolve()):
         raise UsageError("The link table undoes the release; it must not lie inside the release folder.")
+    if options.audit is not None:
+        require_place(options.audit, options.output, force=options.force)
     chosen = build_recipe(options)
     key = None if options.sign is None else load_private_key(options.sign)
     reuse = None if options.reuse is None else Linkage.read(options.reuse)
@@ -133,7 +148,18 @@ def run_release(options: Options) -> Result:
             PrivacyWarning,
             stacklevel=2,
         )
-    return Result(options.output, release, linkage, source.unreadable)
+    audited = None if options.audit is None else _audited(options.audit, options.output, source.faces, linkage)
+    return Result(options.output, release, linkage, source.unreadable, audited)
+
+
+def _audited(report: Path, folder: Path, faces: FaceSet, linkage: Linkage) -> AuditResult:
+    """Attack the files just written, with the faces they were made from."""
+    try:
+        result = audit(faces, folder, linkage=linkage, view="faces", track=talk.track)
+    except KsameError as error:
+        raise type(error)(f"The release was written to {folder}, but could not be audited. {error}") from error
+    finish(result, report)
+    return result
 
 
 def build_recipe(options: Options) -> Recipe:

@@ -22,6 +22,8 @@ from ksame.models.landmarker import N_POINTS
 # Where eyes, nose and mouth corners lie in a face cut out by eyes and nose, as shares of its width and height.
 _PLACE = ((0.27, 0.36), (0.73, 0.36), (0.5, 0.60), (0.33, 0.77), (0.67, 0.77))
 
+_N_FIVE = len(_PLACE)
+
 
 class EmbeddingCache:
     """Keeps what was found in pictures and what became of them, by the bytes of the picture.
@@ -72,8 +74,9 @@ def _read(file: Path) -> dict[str, FloatArray]:
 class Embedding:
     """A pretrained network as a recogniser: the distance is that between unit vectors, the root of 2 - 2 cos.
 
-    The five points a network wants come from the mesh where faces carry one, else from a detector on the picture. Where
-    none is found, as on a mask or a black square, the face is taken to be where faces of the training set are found.
+    The five points a network wants are those that faces carry, or come from their mesh, else from a detector on the
+    picture. Where none is found, as on a mask or a black square, the face is taken to be where faces of the training
+    set are found.
 
     Parameters
     ----------
@@ -132,7 +135,7 @@ class Embedding:
     def _found(self, image: ByteArray, mesh: FloatArray | None) -> FloatArray | None:
         """Return the five points, (5, 2), from the mesh or from a detector; None where there is no face."""
         if mesh is not None:
-            return five_points(mesh)
+            return mesh[:, :2] if len(mesh) == _N_FIVE else five_points(mesh)
         key = _key("points", image)
         if key not in self.cache.points:
             faces = detect(image)
@@ -141,9 +144,9 @@ class Embedding:
 
 
 def _split(faces: FaceSet) -> tuple[ByteArray, list[FloatArray | None]]:
-    """Return 8-bit images and the mesh of each, None where faces carry no mesh."""
+    """Return 8-bit images and the mesh, or the five points, of each; None where faces carry neither."""
     marks = faces.landmarks
-    meshed = marks is not None and marks.shape[1] == N_POINTS
+    meshed = marks is not None and marks.shape[1] in (_N_FIVE, N_POINTS)
     return quantise(faces.images), list(marks) if meshed and marks is not None else [None] * len(faces)
 
 

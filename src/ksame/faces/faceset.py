@@ -159,7 +159,10 @@ class FaceSet:
 
 def quantise(images: ArrayLike) -> ByteArray:
     """Clip to [0, 1] and round to 8 bits, the form in which every face is released."""
-    return np.rint(np.clip(np.asarray(images, dtype=np.float64), 0.0, 1.0) * 255.0).astype(np.uint8)
+    values = np.array(images, dtype=np.float64)
+    np.clip(values, 0.0, 1.0, out=values)
+    values *= 255.0
+    return np.rint(values, out=values).astype(np.uint8)
 
 
 def subject_means(codes: FloatArray, subjects: Sequence[Any] | NDArray[Any]) -> tuple[FloatArray, NDArray[Any]]:

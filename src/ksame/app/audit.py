@@ -1,0 +1,151 @@
+"""``ksame audit``: how many people are still recognised, and how much use is left."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from ksame.app import talk
+from ksame.attacks import SCENARIOS
+from ksame.audit import AuditResult, audit, write_report
+from ksame.audit.attackers import DEFAULT
+from ksame.audit.report import NUMBERS, require_place
+from ksame.audit.sight import View
+from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
+from ksame.privacy.linkage import Linkage
+
+_VIEWS: dict[str, View | None] = {"auto": None, "faces": "faces", "photographs": "photographs"}
+
+
+@talk.guarded
+def audit_command(
+    originals: Annotated[Path, typer.Argument(metavar="ORIGINALS", help="Folder of pictures before.")],
+    released: Annotated[Path, typer.Argument(metavar="RELEASED", help="Folder of pictures after, by whatever tool.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Report to write; audit.json appears beside it.")
+    ] = Path("report.html"),
+    attackers: Annotated[
+        str, typer.Option(help="Recognisers: eigenfaces, mahalanobis, sface, dlib, or paths of ONNX files.")
+    ] = ",".join(DEFAULT),
+    scenarios: Annotated[
+        str | None, typer.Option(help=f"Out of {', '.join(SCENARIOS)}; those that fit the pictures by default.")
+    ] = None,
+    pairs: Annotated[Path | None, typer.Option(help="CSV with the columns original,released.")] = None,
+    linkage: Annotated[Path | None, typer.Option(help="Link table of a ksame release.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="CSV with the column file, and any of subject, gender, expression ...")
+    ] = None,
+    view: Annotated[
+        str, typer.Option(help="faces: registered crops. photographs: find the face in each. auto: look and see.")
+    ] = "auto",
+    by_hand: Annotated[
+        bool, typer.Option("--by-hand", help="Where no face is found after, look where it was before.")
+    ] = False,
+    compare: Annotated[
+        list[Path] | None, typer.Option(help="audit.json of another release of the same originals; may be repeated.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="What to call this release in comparisons: method, then strength.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For folds, and what attacks draw by lot.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier report.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Attack released pictures with real recognisers and write a report.
+
+    Works on the output of any tool. Files are paired by name, by --pairs or by --linkage. The report shows originals:
+    it stays with the publisher. Exit code 3: some pictures could not be judged (named); 4: a certificate's promise is
+    broken.
+    """
+    if view not in _VIEWS:
+        raise UsageError(f"--view must be one of {', '.join(_VIEWS)}. Got {view!r}.")
+    require_place(output, released, force=force)
+    result = audit(
+        originals,
+        released,
+        attackers=_listed(attackers),
+        scenarios=None if scenarios is None else _listed(scenarios),
+        pairs=pairs,
+        linkage=None if linkage is None else Linkage.read(linkage),
+        labels=labels,
+        view=_VIEWS[view],
+        by_hand=by_hand,
+        compare=[_earlier(path) for path in compare or ()],
+        name=name,
+        seed=seed,
+        track=talk.track,
+    )
+    finish(result, output)
+    if as_json:
+        talk.emit(for_machines(result))
+    else:
+        describe(result, output)
+    code = exit_code(result)
+    if code is not ExitCode.DONE:
+        raise typer.Exit(code)
+
+
+def finish(result: AuditResult, output: Path) -> None:
+    """Write the report and warn of what it holds."""
+    write_report(result, output)
+    warnings.warn(
+        f"{output} shows originals and says who became whom. Keep it apart from the released pictures.",
+        PrivacyWarning,
+        stacklevel=2,
+    )
+
+
+def for_machines(result: AuditResult) -> dict[str, Any]:
+    """Return the numbers as they stand in audit.json."""
+    data: dict[str, Any] = json.loads(result.to_json())
+    return data
+
+
+def describe(result: AuditResult, output: Path) -> None:
+    """Print verdict and attacks for people."""
+    talk.say(f"[bold]{escape(result.verdict.line)}[/]\n{escape(result.verdict.explanation)}")
+    table = Table("attack", "recogniser", "recognised", "95 % interval", "promise")
+    for attack in result.attacks:
+        low, high = attack.interval
+        table.add_row(
+            attack.scenario,
+            attack.recogniser,
+            f"{attack.rank1:.1%}",
+            f"{low:.1%} to {high:.1%}",
+            attack.verdict or "none",
+        )
+    talk.show(table)
+    if result.without_face:
+        talk.say(
+            f"{len(result.without_face)} released pictures show the attacker no face; they count as not recognised."
+        )
+    for missed in result.not_judged:
+        talk.say(f"[yellow]not judged[/] {missed.side} {escape(missed.name)}: {escape(missed.reason)}")
+    talk.say(f"report   {escape(str(output))}\nnumbers  {escape(str(output.with_name(NUMBERS)))}")
+
+
+def exit_code(result: AuditResult) -> ExitCode:
+    """Return what the shell is told."""
+    if result.verdict.outcome == "broken":
+        return ExitCode.NOT_MET
+    return ExitCode.WITHHELD if result.incomplete else ExitCode.DONE
+
+
+def _listed(words: str) -> Sequence[str]:
+    return [word.strip() for word in words.split(",") if word.strip()]
+
+
+def _earlier(path: Path) -> AuditResult:
+    try:
+        return AuditResult.from_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error

@@ -1,0 +1,270 @@
+"""What is audited: pictures before and after, and which belongs to which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from ksame.audit.tables import Labels, read_labels, read_pairs
+from ksame.errors import InputError, UsageError
+from ksame.faces.faceset import FaceSet
+from ksame.faces.reading import SUFFIXES, read_image
+from ksame.privacy.certificate import Certificate
+from ksame.privacy.linkage import Linkage
+from ksame.privacy.release import CERTIFICATE, SHEET
+
+Source = Path | str | FaceSet
+"""A folder of pictures, or faces in memory."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that can be read when it is needed.
+
+    Attributes
+    ----------
+    name : str
+        Relative to its folder.
+    load : callable
+        Returns the pixels, of shape (height, width, 1 or 3), float in [0, 1]; raises InputError.
+    subject : str
+        Whom it shows; of a released picture, the truth that attacks are scored on.
+    attributes : mapping of str to str
+        Labels of an original.
+    """
+
+    name: str
+    load: Callable[[], NDArray[Any]]
+    subject: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A picture that could not be judged, and why."""
+
+    name: str
+    side: Literal["original", "released"]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A released picture and the original that it stands for."""
+
+    original: Picture
+    released: Picture
+
+
+@dataclass(frozen=True)
+class Material:
+    """All pairs, and what is known about them.
+
+    Attributes
+    ----------
+    pairs : tuple of Pair
+    missed : tuple of Missed
+        Pictures without a partner.
+    certificate : Certificate or None
+        What the publisher promised, where the released folder says so.
+    pairing : str
+        How the pairs were found, in words.
+    further : tuple of Picture
+        Other originals of the same people, which an attacker would have too.
+    """
+
+    pairs: tuple[Pair, ...]
+    missed: tuple[Missed, ...]
+    certificate: Certificate | None
+    pairing: str
+    further: tuple[Picture, ...] = ()
+
+    @property
+    def people(self) -> int:
+        """How many different people there are."""
+        return len({pair.original.subject for pair in self.pairs})
+
+
+def gather(
+    originals: Source,
+    released: Source,
+    *,
+    pairs: Path | None = None,
+    linkage: Linkage | None = None,
+    labels: Path | None = None,
+) -> Material:
+    """Find the pictures of both sides and pair them.
+
+    Parameters
+    ----------
+    originals, released : Path, str or FaceSet
+        Folders, searched with all their sub-folders, or faces in memory.
+    pairs : Path, optional
+        A CSV file with the columns ``original,released``, names relative to the folders.
+    linkage : Linkage, optional
+        The link table of a release.
+    labels : Path, optional
+        A CSV file with the column ``file`` and any of ``subject`` and labels; ``labels.csv`` in the folder of
+        originals is found by itself.
+
+    Raises
+    ------
+    UsageError
+        When nothing can be paired, or everything shows one person.
+    InputError
+        When a table cannot be read or names a file that is not there.
+    """
+    if pairs is not None and linkage is not None:
+        raise UsageError("Give either a table of pairs or a link table, not both.")
+    before = _labelled(_pictures(originals, "ORIGINALS"), originals, labels)
+    certificate = _certificate(released)
+    after = _pictures(released, "RELEASED")
+    if pairs is not None:
+        linked, how = read_pairs(pairs, {p.name for p in before}, {p.name for p in after}), f"listed in {pairs.name}"
+    elif linkage is not None:
+        linked, how = _from_linkage(linkage, certificate, before, after), "by the link table of the release"
+    else:
+        linked, how = _by_name(before, after, certificate), "by equal file names"
+    return _joined(before, after, linked, certificate, how, complete=linkage is None)
+
+
+def _joined(
+    before: Sequence[Picture],
+    after: Sequence[Picture],
+    linked: Sequence[tuple[str, str]],
+    certificate: Certificate | None,
+    how: str,
+    *,
+    complete: bool,
+) -> Material:
+    by_name, released = {p.name: p for p in before}, {p.name: p for p in after}
+    pairs = tuple(
+        Pair(by_name[first], replace(released[second], subject=by_name[first].subject)) for first, second in linked
+    )
+    used, shown = {first for first, _ in linked}, {second for _, second in linked}
+    missed = [Missed(p.name, "released", "no original belongs to it") for p in after if p.name not in shown]
+    if complete:  # a link table says itself what was merged or withheld
+        missed += [
+            Missed(p.name, "original", "no released picture belongs to it") for p in before if p.name not in used
+        ]
+    people = {pair.original.subject for pair in pairs}
+    further = tuple(p for p in before if p.name not in used and p.subject in people)
+    material = Material(pairs, tuple(missed), certificate, how, further)
+    if material.people < 2:
+        raise UsageError(
+            f"All {len(pairs)} pairs show one person ({pairs[0].original.name}), whom no attacker can confuse with "
+            "anybody. An audit needs pictures of at least two people; twenty or more say something."
+        )
+    return material
+
+
+def _pictures(source: Source, called: str) -> list[Picture]:
+    if isinstance(source, FaceSet):
+        return [
+            Picture(
+                source.names[i],
+                lambda i=i: source.images[i],  # type: ignore[misc]  # bound to this face
+                str(source.subjects[i]),
+                {name: str(values[i]) for name, values in source.attributes.items()},
+            )
+            for i in range(len(source))
+        ]
+    folder = Path(source)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; expected pictures ({called}).")
+    files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+    if (folder / CERTIFICATE).is_file():
+        files = [p for p in files if p != folder / SHEET]
+    if not files:
+        raise InputError(f"{folder}: no pictures inside; expected {', '.join(sorted(SUFFIXES))} ({called}).")
+    return [Picture(p.relative_to(folder).as_posix(), lambda p=p: read_image(p)) for p in files]  # type: ignore[misc]
+
+
+def _labelled(pictures: list[Picture], source: Source, labels: Path | None) -> list[Picture]:
+    """Say whom originals show: by the table, else by one sub-folder a person, else every file is somebody else."""
+    if isinstance(source, FaceSet):
+        return pictures
+    own = Path(source) / "labels.csv"
+    table = read_labels(labels or own) if labels is not None or own.is_file() else Labels({}, Path())
+    nested = all("/" in p.name for p in pictures)
+    found = [_with_row(p, table.row(p.name), p.name.split("/")[0] if nested else p.name) for p in pictures]
+    if table.rows and not any(p.attributes for p in found):
+        raise InputError(
+            f"{table.path}: no row names a picture of {source} (for instance {pictures[0].name}). "
+            "The column file holds names relative to that folder."
+        )
+    return found
+
+
+def _with_row(picture: Picture, row: Mapping[str, str] | None, otherwise: str) -> Picture:
+    if row is None:
+        return replace(picture, subject=otherwise)
+    known = {name: value for name, value in row.items() if name not in ("file", "subject")}
+    return replace(picture, subject=row.get("subject") or otherwise, attributes=known)
+
+
+def _certificate(released: Source) -> Certificate | None:
+    if isinstance(released, FaceSet) or not (Path(released) / CERTIFICATE).is_file():
+        return None
+    path = Path(released) / CERTIFICATE
+    try:
+        return Certificate.from_json(path.read_bytes())
+    except (OSError, InputError) as error:
+        raise InputError(f"{path}: the certificate of the release cannot be read ({error}).") from error
+
+
+def _by_name(
+    before: Sequence[Picture], after: Sequence[Picture], certificate: Certificate | None
+) -> list[tuple[str, str]]:
+    """Pair files of one name; the ending may differ."""
+    if certificate is not None:
+        raise UsageError(
+            "The released folder is a ksame release, whose files are renumbered. Say which belongs to which with "
+            "--linkage FILE (written by: ksame release --link-table FILE) or with --pairs pairs.csv."
+        )
+    exact = {p.name: p.name for p in before}
+    stems: dict[str, list[str]] = {}
+    for picture in before:
+        stems.setdefault(_stem(picture.name), []).append(picture.name)
+    linked = []
+    for picture in after:
+        same = stems.get(_stem(picture.name), [])
+        partner = exact.get(picture.name) or (same[0] if len(same) == 1 else None)
+        if partner is not None:
+            linked.append((partner, picture.name))
+    if not linked:
+        raise UsageError(
+            f"No released picture has the name of an original ({len(before)} originals, for instance "
+            f"{before[0].name}; {len(after)} released, for instance {after[0].name}). Name them alike, or list which "
+            "belongs to which in a CSV file with the columns original,released: --pairs pairs.csv."
+        )
+    return linked
+
+
+def _stem(name: str) -> str:
+    return name[: name.rfind(".")] if "." in name.rsplit("/", 1)[-1] else name
+
+
+def _from_linkage(
+    linkage: Linkage, certificate: Certificate | None, before: Sequence[Picture], after: Sequence[Picture]
+) -> list[tuple[str, str]]:
+    """Pair every released face with the first original it stands for."""
+    if certificate is not None and certificate.digest != linkage.release_digest:
+        raise UsageError("The link table belongs to another release: its digest is not that of the certificate.")
+    known, there = {p.name for p in before}, {p.name for p in after}
+    linked = []
+    for face in linkage.faces:
+        sources = [name for name in face.sources if name in known]
+        if not sources:
+            raise UsageError(
+                f"The link table says that {face.released} was made from {', '.join(face.sources) or 'nothing'}, which "
+                f"is not among the originals (for instance {before[0].name}). Give the folder it was made from."
+            )
+        if face.released not in there:
+            raise UsageError(f"The link table lists {face.released}, which is not in the released folder.")
+        linked.append((sources[0], face.released))
+    return linked

@@ -1,0 +1,227 @@
+"""What an attacker sees: the face found in a whole picture, cut out for recognisers.
+
+There are two ways to look. *Photographs* show a face somewhere: a detector finds it, in the original and again in what
+was released, and where it finds none there the attacker has nothing to recognise. *Faces* are registered already, of
+one size with the eyes in one place: an attacker needs no detector for them and is not stopped by hiding a face from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.audit.material import Material, Pair
+from ksame.errors import InputError
+from ksame.faces.faceset import ByteArray, FloatArray, quantise
+from ksame.faces.registration import Template, register
+from ksame.models import Detection, Detector, FaceMesh, Mesh
+from ksame.models.pictures import as_rgb8
+from ksame.photographs import PRESENCE, TURNS
+
+View = Literal["faces", "photographs"]
+
+TIGHT = Template.eyes_and_nose()
+"""For recognisers of pixels: the face without hair, 99 x 134 as in Newton et al. (2005)."""
+
+WIDE = Template(160, 192, ((55.65, 84.04), (103.35, 84.04), (79.5, 109.2)))
+"""For networks: the head, with the eyes as far apart as they need."""
+
+_SAMPLE = 64  # originals that decide the view
+_REGISTERED = 0.12  # how far eyes may lie from their median, in distances between the eyes, in registered faces
+_ASTRAY = 0.35  # how far from where it must be a face may be found in a registered picture, likewise
+_TALLEST = 256  # larger registered faces are reduced
+_OVERLAP = 0.1  # of boxes, for a released face to be the one that was there
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What is seen in one picture.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Height and width of the picture.
+    detected : bool
+        Whether the detector found a face.
+    tight : ndarray of shape (height, width, 1), uint8, or None
+        The face for recognisers of pixels; None where there is nothing to look at.
+    wide : ndarray of shape (height, width, 3), uint8, or None
+        The head for networks.
+    points : ndarray of shape (5, 2) or None
+        Eyes, nose and mouth corners in ``wide``; None where they are not known.
+    box : tuple of float or None
+        Where the face is in the picture.
+    marks : ndarray of shape (5, 2) or None
+        The points in the picture itself.
+    mesh : Mesh or None
+    """
+
+    shape: tuple[int, int]
+    detected: bool
+    tight: ByteArray | None = None
+    wide: ByteArray | None = None
+    points: FloatArray | None = None
+    box: tuple[float, float, float, float] | None = None
+    marks: FloatArray | None = None
+    mesh: Mesh | None = None
+
+
+class Eye:
+    """Looks at pictures.
+
+    Parameters
+    ----------
+    view : {"faces", "photographs"}
+    places : ndarray of shape (5, 2), optional
+        Where eyes, nose and mouth corners lie in registered faces.
+    size : (int, int), optional
+        Height and width of registered faces.
+    """
+
+    def __init__(self, view: View, places: FloatArray | None = None, size: tuple[int, int] | None = None) -> None:
+        self.view: View = view
+        self.places = places
+        self.size = size
+        self._detector = Detector()
+        self._mesh = FaceMesh()
+
+    def look(self, picture: NDArray[Any], *, like: Seen | None = None, by_hand: bool = False) -> Seen:
+        """Find the face of a picture and cut it out.
+
+        Parameters
+        ----------
+        picture : ndarray of shape (height, width, 1 or 3), float in [0, 1]
+        like : Seen, optional
+            The original of a released picture: among several faces, the one in its place is taken.
+        by_hand : bool
+            Where no face is found, take the place it has in the original, as a patient attacker would.
+        """
+        rgb = as_rgb8(picture)
+        found = self._find(rgb, like)
+        mesh = None if found is None else self._mesh.fit(rgb, found)
+        if mesh is not None and mesh.presence < PRESENCE:
+            mesh = None
+        shape = (rgb.shape[0], rgb.shape[1])
+        box = None if found is None else found.box
+        if self.view == "faces":
+            return self._registered(rgb, found, box, mesh)
+        points = None if found is None else found.points
+        if points is None and by_hand and like is not None and like.shape == shape:
+            points = like.marks
+        if points is None:
+            return Seen(shape, detected=False)
+        grey = rgb.mean(axis=2, keepdims=True, dtype=np.float32) / 255
+        wide, move = register(rgb.astype(np.float32) / 255, points[:3], WIDE)
+        tight, _ = register(grey, points[:3], TIGHT)
+        return Seen(shape, found is not None, quantise(tight), quantise(wide), move.apply(points), box, points, mesh)
+
+    def _registered(
+        self, rgb: ByteArray, found: Detection | None, box: tuple[float, float, float, float] | None, mesh: Mesh | None
+    ) -> Seen:
+        points = self.places
+        if found is not None and points is not None and _astray(found.points, points) < _ASTRAY:
+            points = found.points
+        wide, scale = _reduced(rgb)
+        grey = quantise(wide.mean(axis=2, keepdims=True) / 255)
+        marks = None if points is None else np.array(points)
+        scaled = None if points is None else (points + 0.5) * scale - 0.5
+        return Seen((rgb.shape[0], rgb.shape[1]), found is not None, grey, wide, scaled, box, marks, mesh)
+
+    def _find(self, rgb: ByteArray, like: Seen | None) -> Detection | None:
+        found = self._detector.detect(rgb)
+        if not found and like is None and self.view == "photographs":
+            found = self._detector.detect(rgb, tiny=max(rgb.shape[:2]) <= 2500, rotations=TURNS)
+        if not found:
+            return None
+        if like is not None and like.box is not None and like.shape == rgb.shape[:2]:
+            here = max(found, key=lambda d: _overlap(d.box, like.box))
+            if _overlap(here.box, like.box) > _OVERLAP:
+                return here
+        return max(found, key=lambda d: d.side)
+
+
+def choose_eye(material: Material, view: View | None) -> Eye:
+    """Return the eye that fits the pictures, looking at a sample of them where ``view`` is None.
+
+    Raises
+    ------
+    InputError
+        When registered faces are asked for and the sizes differ.
+    """
+    step = max(1, len(material.pairs) // _SAMPLE)
+    sample = material.pairs[::step][:_SAMPLE]
+    sizes, points = _survey(sample)
+    if view is None:
+        view = _guess(sizes, points, certified=material.certificate is not None)
+    if view == "photographs":
+        return Eye("photographs")
+    if len(sizes) > 1:
+        listed = ", ".join(f"{w}x{h}" for h, w in sorted(sizes)[:5])
+        raise InputError(
+            f"Registered faces must have one size; found {listed}. Look at them as photographs: --view photographs."
+        )
+    places = np.median(points, axis=0) if points else None
+    return Eye("faces", places, next(iter(sizes), None))
+
+
+def _survey(sample: Sequence[Pair]) -> tuple[set[tuple[int, int]], list[FloatArray]]:
+    """Return all sizes, and the points of the faces found in originals."""
+    detector = Detector()
+    sizes, points = set(), []
+    for pair in sample:
+        try:
+            before, after = pair.original.load(), pair.released.load()
+        except InputError:
+            continue  # named later, when it is looked at
+        sizes |= {(p.shape[0], p.shape[1]) for p in (before, after)}
+        found = detector.detect(before)
+        if found:
+            points.append(max(found, key=lambda d: d.side).points)
+    return sizes, points
+
+
+def _guess(sizes: set[tuple[int, int]], points: Sequence[FloatArray], *, certified: bool) -> View:
+    if len(sizes) != 1:
+        return "photographs"
+    if not points:
+        return "faces" if certified else "photographs"
+    places = np.median(points, axis=0)
+    return "faces" if float(np.median([_astray(p, places) for p in points])) < _REGISTERED else "photographs"
+
+
+def _astray(points: FloatArray, places: FloatArray) -> float:
+    """Return how far the eyes are from their places, in distances between the eyes."""
+    between = float(np.hypot(*(places[1] - places[0])))
+    return float(np.hypot(*(points[:2] - places[:2]).T).mean()) / max(between, 1e-9)
+
+
+def _reduced(rgb: ByteArray) -> tuple[ByteArray, float]:
+    """Halve a picture until it is low enough."""
+    times = 1
+    while rgb.shape[0] / times > _TALLEST:
+        times *= 2
+    if times == 1:
+        return rgb, 1.0
+    size = (max(1, rgb.shape[1] // times), max(1, rgb.shape[0] // times))
+    return np.asarray(cv2.resize(rgb, size, interpolation=cv2.INTER_AREA), dtype=np.uint8), 1.0 / times
+
+
+def _overlap(a: tuple[float, ...] | None, b: tuple[float, ...] | None) -> float:
+    """Return intersection over union of two boxes.
+
+    Examples
+    --------
+    >>> _overlap((0, 0, 2, 2), (1, 0, 2, 2))
+    0.3333333333333333
+    """
+    if a is None or b is None:
+        return 0.0
+    wide = max(0.0, min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0]))
+    high = max(0.0, min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1]))
+    common = wide * high
+    return common / (a[2] * a[3] + b[2] * b[3] - common)

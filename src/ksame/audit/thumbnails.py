@@ -1,0 +1,45 @@
+"""Small pictures for the report, as data URIs."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from ksame.audit.looking import Looked
+from ksame.audit.result import Exposed, Thumbnails
+from ksame.faces.faceset import ByteArray
+from ksame.models.pictures import as_rgb8
+
+SIDE = 168
+"""Longest side in pixels."""
+
+
+def thumbnails(exposed: Sequence[Exposed], pairs: Sequence[Looked]) -> dict[str, Thumbnails]:
+    """Return pictures of the exposed by released name: before, after, and the cut that networks look at."""
+    by_name = {looked.pair.released.name: looked for looked in pairs}
+    found = {}
+    for face in exposed:
+        looked = by_name[face.released]
+        seen = looked.after.wide if looked.after.wide is not None else np.full((8, 8, 3), 127, dtype=np.uint8)
+        found[face.released] = Thumbnails(
+            original=data_uri(looked.pair.original.load()),
+            released=data_uri(looked.pair.released.load()),
+            seen=data_uri(seen),
+        )
+    return found
+
+
+def data_uri(picture: NDArray[Any]) -> str:
+    """Return a small JPEG of a picture of shape (height, width, 1 or 3) that a page can hold."""
+    rgb: ByteArray = as_rgb8(picture)
+    image = Image.fromarray(rgb)
+    image.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    image.save(buffer, format="JPEG", quality=82, optimize=True)
+    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()

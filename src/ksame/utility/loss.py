@@ -1,0 +1,170 @@
+"""How much of a picture is lost: measures on a picture before and after (Newton et al. 2005, section 2.3).
+
+All take two pictures of one shape, 8-bit or floating point in [0, 1], and count in grey values of 0 to 255.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.errors import InputError
+from ksame.faces.faceset import FloatArray
+
+PEAK = 255.0
+"""The largest value of a pixel."""
+
+CHANGED = 0.5
+"""Grey values by which a pixel must differ to count as changed: half a step of 8 bits."""
+
+_WINDOW = 11  # pixels, of structural similarity
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What one picture lost, or many on average.
+
+    Parameters
+    ----------
+    euclidean : float
+        Root of the summed squared differences (Newton et al. 2005, eq. 2).
+    changed : float
+        Share of pixels of which any channel differs.
+    entropy : float
+        Bits a pixel of the picture after; a flat picture has none.
+    psnr : float
+        Peak signal-to-noise ratio in decibels; infinite where nothing differs.
+    ssim : float
+        Structural similarity (Wang et al. 2004) in [-1, 1].
+    """
+
+    euclidean: float
+    changed: float
+    entropy: float
+    psnr: float
+    ssim: float
+
+
+def measure_loss(before: NDArray[Any], after: NDArray[Any]) -> Loss:
+    """Return every measure of one pair.
+
+    Parameters
+    ----------
+    before, after : ndarray of shape (height, width, channels)
+    """
+    a, b = _both(before, after)
+    difference = a - b
+    square = float((difference**2).sum())
+    return Loss(
+        euclidean=float(np.sqrt(square)),
+        changed=float((np.abs(difference) > CHANGED).any(axis=2).mean()),
+        entropy=_entropy(b),
+        psnr=_psnr(square / difference.size),
+        ssim=_ssim(a, b),
+    )
+
+
+def mean_loss(losses: Sequence[Loss]) -> Loss:
+    """Average over pairs; the signal-to-noise ratio by its mean squared error, so that no equal pair makes it infinite.
+
+    Examples
+    --------
+    >>> one, same = Loss(2.0, 0.5, 3.0, 20.0, 0.8), Loss(0.0, 0.0, 3.0, float("inf"), 1.0)
+    >>> mean_loss([one, same]).psnr
+    23.010299956639813
+    """
+    if not losses:
+        raise InputError("There is no pair of pictures of one size to measure a loss on.")
+    rows = [asdict(loss) for loss in losses]
+    mean = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+    noise = float(np.mean([10.0 ** (-loss.psnr / 10.0) for loss in losses]))
+    return Loss(**{**mean, "psnr": float("inf") if noise == 0 else float(-10.0 * np.log10(noise))})
+
+
+def euclidean_loss(before: NDArray[Any], after: NDArray[Any]) -> float:
+    """Return the root of the summed squared differences of all pixels (Newton et al. 2005, eq. 2)."""
+    return measure_loss(before, after).euclidean
+
+
+def changed_pixels(before: NDArray[Any], after: NDArray[Any]) -> float:
+    """Return the share of pixels of which any channel differs."""
+    return measure_loss(before, after).changed
+
+
+def entropy(picture: NDArray[Any]) -> float:
+    """Return the Shannon entropy of the grey values, in bits a pixel.
+
+    Examples
+    --------
+    >>> entropy(np.array([[[0], [255]], [[0], [255]]], dtype=np.uint8))
+    1.0
+    """
+    return _entropy(_grey_values(picture))
+
+
+def psnr(before: NDArray[Any], after: NDArray[Any]) -> float:
+    """Return the peak signal-to-noise ratio in decibels."""
+    return measure_loss(before, after).psnr
+
+
+def ssim(before: NDArray[Any], after: NDArray[Any]) -> float:
+    """Return the structural similarity of Wang et al. (2004): Gaussian windows of sigma 1.5, mean over channels.
+
+    Windows that reach beyond the picture are left out, as in the original; pictures smaller than a window of
+    11 pixels are compared by one window over the whole.
+    """
+    return measure_loss(before, after).ssim
+
+
+def _entropy(values: FloatArray) -> float:
+    grey = np.rint(values.mean(axis=2)).astype(np.intp)
+    share = np.bincount(grey.ravel(), minlength=256) / grey.size
+    share = share[share > 0]
+    return max(0.0, float(-(share * np.log2(share)).sum()))
+
+
+def _psnr(error: float) -> float:
+    return float("inf") if error == 0 else float(10.0 * np.log10(PEAK**2 / error))
+
+
+def _ssim(a: FloatArray, b: FloatArray) -> float:
+    if min(a.shape[:2]) < _WINDOW:
+        return float(np.mean([_whole_ssim(a[..., c], b[..., c]) for c in range(a.shape[2])]))
+    ma, mb = _smooth(a), _smooth(b)
+    va, vb = _smooth(a * a) - ma**2, _smooth(b * b) - mb**2
+    return float(_ssim_of(ma, mb, va, vb, _smooth(a * b) - ma * mb).mean())
+
+
+def _smooth(values: FloatArray) -> FloatArray:
+    """Return weighted means over whole windows, of shape (height - 10, width - 10, channels)."""
+    blurred = cv2.GaussianBlur(values, (_WINDOW, _WINDOW), 1.5, borderType=cv2.BORDER_REFLECT)
+    edge = _WINDOW // 2
+    return np.asarray(blurred, dtype=np.float64).reshape(values.shape)[edge:-edge, edge:-edge]
+
+
+def _whole_ssim(x: FloatArray, y: FloatArray) -> float:
+    covariance = ((x - x.mean()) * (y - y.mean())).mean()
+    return float(_ssim_of(x.mean(), y.mean(), x.var(), y.var(), covariance))
+
+
+def _ssim_of(mx: Any, my: Any, vx: Any, vy: Any, vxy: Any) -> Any:
+    c1, c2 = (0.01 * PEAK) ** 2, (0.03 * PEAK) ** 2
+    return (2 * mx * my + c1) * (2 * vxy + c2) / ((mx**2 + my**2 + c1) * (vx + vy + c2))
+
+
+def _both(before: NDArray[Any], after: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+    if before.shape != after.shape:
+        raise InputError(f"A loss needs two pictures of one shape. Got {before.shape} and {after.shape}.")
+    return _grey_values(before), _grey_values(after)
+
+
+def _grey_values(picture: NDArray[Any]) -> FloatArray:
+    if picture.ndim != 3 or 0 in picture.shape:
+        raise InputError(f"A picture must have the shape (height, width, channels). Got {picture.shape}.")
+    values = np.asarray(picture, dtype=np.float64)
+    return values if picture.dtype == np.uint8 else np.asarray(values * PEAK)

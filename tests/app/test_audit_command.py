@@ -1,0 +1,111 @@
+"""``ksame audit`` and ``ksame release --audit``: files, talk, exit codes."""
+
+import json
+import shutil
+
+import jsonschema
+import pytest
+from PIL import Image, ImageFilter
+
+from ksame.audit import audit_schema
+
+PLAIN = ("--attackers", "eigenfaces", "--view", "faces")
+
+
+@pytest.fixture(scope="module")
+def after(people, tmp_path_factory):
+    """The twelve people, blurred by another tool."""
+    folder = tmp_path_factory.mktemp("blurred") / "after"
+    folder.mkdir()
+    for path in people.glob("*.png"):
+        with Image.open(path) as picture:
+            picture.filter(ImageFilter.GaussianBlur(1)).save(folder / path.name)
+    return folder
+
+
+def test_report_and_numbers(run, people, after, tmp_path):
+    report = tmp_path / "out" / "report.html"
+    result = run("audit", people, after, "-o", report, *PLAIN, code=0)
+    assert "Of 12 people" in result.stderr
+    assert "privacy warning" in result.stderr
+    assert "Of 12 people" in report.read_text()
+    numbers = json.loads((tmp_path / "out" / "audit.json").read_text())
+    jsonschema.validate(numbers, audit_schema())
+    assert numbers["utility"]["labels"]
+
+
+def test_json_on_stdout(run, people, after, tmp_path):
+    result = run("audit", people, after, "-o", tmp_path / "r.html", *PLAIN, "--json", "--scenarios", "naive", code=0)
+    assert [a["scenario"] for a in json.loads(result.stdout)["attacks"]] == ["naive"]
+
+
+def test_earlier_reports_stay_unless_told(run, people, after, tmp_path):
+    words = ("audit", people, after, "-o", tmp_path / "r.html", *PLAIN, "--scenarios", "naive")
+    run(*words, code=0)
+    assert "--force" in run(*words, code=2).stderr
+    run(*words, "--force", code=0)
+
+
+def test_unequal_counts_are_named_and_told(run, people, after, tmp_path):
+    shutil.copytree(after, tmp_path / "after")
+    (tmp_path / "after" / "photo-Zk9-0003.png").unlink()
+    shutil.copy(after / "photo-Zk9-0000.png", tmp_path / "after" / "stranger.png")
+    result = run("audit", people, tmp_path / "after", "-o", tmp_path / "r.html", *PLAIN, code=3)
+    assert "original photo-Zk9-0003.png: no released picture belongs to it" in result.stderr
+    assert "released stranger.png: no original belongs to it" in result.stderr
+
+
+def test_compare_with_an_earlier_audit(run, people, after, tmp_path):
+    run("audit", people, after, "-o", tmp_path / "a" / "r.html", *PLAIN, "--name", "blur 1", code=0)
+    earlier = tmp_path / "a" / "audit.json"
+    run(
+        "audit", people, people, "-o", tmp_path / "b" / "r.html", *PLAIN, "--compare", earlier, "--name", "none", code=0
+    )
+    assert "Privacy against utility" in (tmp_path / "b" / "r.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--attackers", "oracle"), 2, "no attacker 'oracle'"),
+        (("--scenarios", "magic"), 2, "no scenario 'magic'"),
+        (("--view", "sideways"), 2, "--view must be one of"),
+        (("--pairs", "nowhere.csv"), 5, "nowhere.csv: the table cannot be read"),
+        (("--linkage", "nowhere.json"), 5, "nowhere.json: the link table cannot be read"),
+        (("--labels", "nowhere.csv"), 5, "nowhere.csv: the table cannot be read"),
+        (("--compare", "nowhere.json"), 5, "nowhere.json: cannot be read"),
+    ],
+)
+def test_errors(run, people, after, tmp_path, words, code, message):
+    result = run("audit", people, after, "-o", tmp_path / "r.html", *words, code=code)
+    assert message in result.stderr
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_a_report_never_lies_among_released_pictures(run, people, after):
+    assert "must not lie among" in " ".join(run("audit", people, after, "-o", after / "r.html", code=2).stderr.split())
+
+
+def test_release_audits_its_own_output(run, people, tmp_path):
+    report = tmp_path / "review" / "report.html"
+    words = ("release", people, "-o", tmp_path / "out", "-k", 3, "--audit", report)
+    result = run(*words, "--json", code=0)
+    audited = json.loads(result.stdout)["audit"]
+    assert max(a["rank1"] for a in audited["attacks"]) <= 1 / 3 + 1e-9
+    assert audited["promise"]["bound"] == pytest.approx(1 / 3)
+    assert report.is_file()
+    assert not list((tmp_path / "out").rglob("*.html"))
+    assert not list((tmp_path / "out").rglob("audit.json"))
+
+
+def test_release_refuses_a_report_inside_itself_before_anything_is_written(run, people, tmp_path):
+    run("release", people, "-o", tmp_path / "out", "-k", 3, "--audit", tmp_path / "out" / "r.html", code=2)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_promise_that_an_attack_breaks_is_told_to_the_shell(run, people, tmp_path):
+    """k-Diff promises that nobody is named in its own distance; a gallery of released faces names people."""
+    result = run(
+        "release", people, "-o", tmp_path / "out", "-m", "k-diff-furthest", "-k", 2, "--audit", tmp_path / "r.html"
+    )
+    assert result.exit_code in (3, 4), result.stderr

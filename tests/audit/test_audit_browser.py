@@ -1,0 +1,86 @@
+"""The report in a real Chromium: no console message, no request, nothing wider than the window."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from ksame.audit import write_report
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--enable-logging=stderr",
+    "--v=0",
+    "--virtual-time-budget=2000",
+]
+
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason="no chromium on PATH; install it with: apt-get install chromium"
+)
+
+
+def browse(page: Path, folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    profile = f"--user-data-dir={folder / 'profile'}"
+    return subprocess.run(
+        [BROWSER, *FLAGS, profile, *flags, page.as_uri()], capture_output=True, text=True, timeout=120, check=True
+    )
+
+
+@pytest.fixture(scope="module")
+def page(blur_audit, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(blur_audit, path)
+    return path
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_it_draws_without_a_message(page, tmp_path, width):
+    shot = tmp_path / "shot.png"
+    done = browse(page, tmp_path, f"--window-size={width},900", f"--screenshot={shot}")
+    assert "CONSOLE" not in done.stderr, done.stderr
+    assert not re.search(r"https?://", done.stderr)
+    with Image.open(shot) as picture:
+        assert picture.size == (width, 900)
+        assert len(picture.convert("L").getcolors()) > 40
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_nothing_is_wider_than_the_window_and_all_pictures_load(page, tmp_path, width):
+    """A page around the report measures it; the report itself runs no script."""
+    probe = tmp_path / "probe.html"
+    inner = page.read_text(encoding="utf-8")
+    policy = "img-src data:; style-src 'unsafe-inline'"
+    script = (
+        "<script>addEventListener('load',()=>{const d=document.documentElement,e=[...document.images];"
+        "const wide=[...document.querySelectorAll('main *')].filter(x=>x.getBoundingClientRect().right>innerWidth+1)"
+        ".filter(x=>!x.closest('svg'));"
+        "document.title=`measured ${d.scrollWidth<=innerWidth} ${wide.length} "
+        "${e.length} ${e.filter(x=>!x.naturalWidth).length}`})</script>"
+    )
+    probe.write_text(
+        inner.replace(policy, policy + "; script-src 'unsafe-inline'").replace("</body>", script + "</body>")
+    )
+    shown = browse(probe, tmp_path, f"--window-size={width},900", "--dump-dom").stdout
+    fits, wide, pictures, broken = re.search(r"<title>measured (\w+) (\d+) (\d+) (\d+)</title>", shown).groups()
+    assert (fits, wide, broken) == ("true", "0", "0")
+    assert int(pictures) == 42
+
+
+def test_a_request_would_be_noticed(page, tmp_path):
+    """The policy stops an address that somebody smuggles in, and the check above would see it."""
+    forged = tmp_path / "forged.html"
+    text = page.read_text(encoding="utf-8").replace("</body>", '<img src="http://127.0.0.1:9/x.png"></body>')
+    forged.write_text(text)
+    done = browse(forged, tmp_path, "--window-size=400,900", f"--screenshot={tmp_path / 'shot.png'}")
+    assert "Content Security Policy" in done.stderr
