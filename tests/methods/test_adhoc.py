@@ -5,6 +5,7 @@ from scipy.ndimage import gaussian_filter
 import ksame
 from drawn import drawn_faces
 from ksame.errors import InputError, UsageError
+from ksame.faces.filters import blur, pixelate
 from ksame.methods.adhoc import (
     BarMask,
     Blur,
@@ -14,12 +15,10 @@ from ksame.methods.adhoc import (
     Pixelate,
     Threshold,
     TMask,
-    blur,
     cover,
     eigen_reduce,
     flip_noise,
     noise,
-    pixelate,
     threshold,
 )
 

@@ -7,6 +7,7 @@ finds it in the face itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -131,23 +132,42 @@ class BlurDetector:
         """Learn the spectrum of sharp faces, anybody's, of the size of those to come."""
         return cls(power(sharp.images))
 
+    @cached_property
+    def _steps(self) -> FloatArray:
+        """Logarithms of the sigmas that are tried first, (n_steps,)."""
+        return np.linspace(np.log(0.2), np.log(max(self.power.shape)), 30)
+
+    @cached_property
+    def _table(self) -> tuple[FloatArray, NDArray[np.float32]]:
+        """For every first sigma and noise: the sum of log variances, and all inverse variances, (n_tried, n_pixels)."""
+        constants, inverses = [], []
+        for step in self._steps:
+            for noise in _NOISES:
+                variance = self._variance(float(step), noise)[1:]
+                constants.append(np.log(variance).sum())
+                inverses.append((1.0 / variance).astype(np.float32))
+        return np.array(constants), np.stack(inverses)
+
+    def _variance(self, log_sigma: float, noise: float) -> FloatArray:
+        """Return the variance of every coefficient of a face blurred by sigma, (n_pixels,)."""
+        frequency = squared_frequencies(*self.power.shape)
+        return np.asarray(self.power * np.exp(-np.exp(2.0 * log_sigma) * frequency) + noise).ravel()
+
     def sigma(self, image: NDArray[Any]) -> float:
         """Return the estimated sigma, in pixels, of an image of shape (height, width, channels)."""
         from scipy.optimize import minimize_scalar
 
-        squares = (cosines(image[None])[0] ** 2).mean(axis=2)
-        frequency = squared_frequencies(*squares.shape)
+        # brightness as a whole, the first coefficient, tells nothing
+        squares = (cosines(image[None])[0] ** 2).mean(axis=2).ravel()[1:]
+        constants, inverses = self._table
+        at, noise = divmod(int(np.argmin(constants + inverses @ squares.astype(np.float32))), len(_NOISES))
 
-        def surprise(log_sigma: float, noise: float) -> float:
-            variance = self.power * np.exp(-np.exp(2.0 * log_sigma) * frequency) + noise
-            terms = np.log(variance) + squares / variance
-            return float(terms.sum() - terms[0, 0])  # brightness as a whole tells nothing
+        def surprise(log_sigma: float) -> float:
+            variance = self._variance(log_sigma, _NOISES[noise])[1:]
+            return float((np.log(variance) + squares / variance).sum())
 
-        steps = np.linspace(np.log(0.2), np.log(max(squares.shape)), 30)
-        tried = [(surprise(step, noise), at, noise) for at, step in enumerate(steps) for noise in _NOISES]
-        _, at, noise = min(tried)
-        around = (float(steps[max(at - 1, 0)]), float(steps[min(at + 1, len(steps) - 1)]))
-        return float(np.exp(minimize_scalar(surprise, bounds=around, args=(noise,), method="bounded").x))
+        around = (float(self._steps[max(at - 1, 0)]), float(self._steps[min(at + 1, len(self._steps) - 1)]))
+        return float(np.exp(minimize_scalar(surprise, bounds=around, method="bounded", options={"xatol": 5e-3}).x))
 
     def detect(self, image: NDArray[Any]) -> Blurring | None:
         """Return the blur found in an image of shape (height, width, channels); None where it is sharp or empty."""

@@ -222,17 +222,20 @@ class RidgeInverse:
         seen_mean, wanted_mean = seen.mean(axis=0), wanted.mean(axis=0)
         x, y = seen - seen_mean, wanted - wanted_mean
         values, vectors = np.linalg.eigh(x @ x.T)
+        values = values.clip(min=0.0)
         gram = vectors.T @ (y @ y.T) @ vectors
-        scale = max(float(values.max()), 1e-12)
 
         def left_out(penalty: float) -> float:
-            inverse = 1.0 / (values.clip(min=0.0) + penalty)
-            errors = np.einsum("ij,jk,ik->i", vectors * inverse, gram, vectors * inverse)
-            return float((errors / ((vectors**2) @ inverse) ** 2).sum())
+            """Sum the squared errors on pairs that are left out in turn, in closed form."""
+            kept = values / (values + penalty)
+            rest = vectors * (1.0 - kept)
+            errors = ((rest @ gram) * rest).sum(axis=1)
+            influence = 1.0 / len(x) + (vectors**2) @ kept
+            return float((errors / np.maximum(1.0 - influence, 1e-6) ** 2).sum())
 
-        penalty = min((float(scale * share) for share in np.geomspace(1e-7, 1e2, 28)), key=left_out)
-        inverse = 1.0 / (values.clip(min=0.0) + penalty)
-        return cls(seen_mean, wanted_mean, x, (vectors * inverse) @ (vectors.T @ y), penalty)
+        penalties = max(float(values.max()), 1e-12) * np.geomspace(1e-7, 1e3, 31)
+        penalty = float(min(penalties, key=left_out))
+        return cls(seen_mean, wanted_mean, x, (vectors / (values + penalty)) @ (vectors.T @ y), penalty)
 
     def apply(self, seen: FloatArray) -> FloatArray:
         """Return estimates of the originals, (n, n_pixels), not yet clipped."""

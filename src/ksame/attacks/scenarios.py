@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
@@ -133,12 +134,12 @@ def _learned_inverse(recogniser: Recogniser, data: AttackData, rng: np.random.Ge
     seen = _rows(data.released)
     if data.training is not None and data.imitate is not None:
         how = f"the inverse was learned on {len(data.training)} faces of other people"
-        restored = RidgeInverse.learn(_rows(data.imitate(data.training)), _rows(data.training)).apply(seen)
+        examples = data.imitate(data.training)
+        wanted, paired = _behind(examples, data.training)
+        restored = RidgeInverse.learn(_rows(examples)[paired], wanted[paired]).apply(seen)
     else:
         how = "the inverse was learned on the pairs of other people in the release, in five folds"
-        means, who = subject_means(_rows(data.originals), data.originals.subjects)
-        paired = np.isin(data.released.subjects, who)
-        wanted = means[np.searchsorted(who, data.released.subjects).clip(max=len(who) - 1)]
+        wanted, paired = _behind(data.released, data.originals)
         folds = _folds(data.released, rng)
         restored = seen.copy()
         for fold in np.unique(folds):
@@ -217,6 +218,13 @@ def _folds(released: FaceSet, rng: np.random.Generator, count: int = 5) -> IntAr
     _, part = connected_components(links, directed=False)
     _, part = np.unique(part[who], return_inverse=True)
     return np.asarray(rng.permutation(int(part.max()) + 1)[part] % count, dtype=np.intp)
+
+
+def _behind(released: FaceSet, originals: FaceSet) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return the mean original of each released face's subject, (n_released, n_pixels), and whether there is one."""
+    means, who = subject_means(_rows(originals), originals.subjects)
+    column = np.searchsorted(who, released.subjects).clip(max=len(who) - 1)
+    return means[column], who[column] == released.subjects
 
 
 def _rows(faces: FaceSet) -> FloatArray:
