@@ -37,10 +37,11 @@ def browse(page: Path, folder: Path, *flags: str) -> subprocess.CompletedProcess
     )
 
 
-@pytest.fixture(scope="module")
-def page(blur_audit, tmp_path_factory) -> Path:
+@pytest.fixture(scope="module", params=["blur", "k-same"])
+def page(request, blur_audit, k_audit, tmp_path_factory) -> Path:
+    """The report of another tool's pictures, and that of a release with a promise."""
     path = tmp_path_factory.mktemp("report") / "report.html"
-    write_report(blur_audit, path)
+    write_report(blur_audit if request.param == "blur" else k_audit, path)
     return path
 
 
@@ -63,8 +64,9 @@ def test_nothing_is_wider_than_the_window_and_all_pictures_load(page, tmp_path, 
     policy = "img-src data:; style-src 'unsafe-inline'"
     script = (
         "<script>addEventListener('load',()=>{const d=document.documentElement,e=[...document.images];"
-        "const wide=[...document.querySelectorAll('main *')].filter(x=>x.getBoundingClientRect().right>innerWidth+1)"
-        ".filter(x=>!x.closest('svg'));"
+        "const edge=x=>x.getBoundingClientRect().right;"
+        "const wide=[...document.querySelectorAll('main *')].filter(x=>!x.closest('svg'))"
+        ".filter(x=>edge(x)>innerWidth+1||x.closest('.card')&&edge(x)>edge(x.closest('.card'))-8&&!x.matches('.card'));"
         "document.title=`measured ${d.scrollWidth<=innerWidth} ${wide.length} "
         "${e.length} ${e.filter(x=>!x.naturalWidth).length}`})</script>"
     )
@@ -74,7 +76,7 @@ def test_nothing_is_wider_than_the_window_and_all_pictures_load(page, tmp_path, 
     shown = browse(probe, tmp_path, f"--window-size={width},900", "--dump-dom").stdout
     fits, wide, pictures, broken = re.search(r"<title>measured (\w+) (\d+) (\d+) (\d+)</title>", shown).groups()
     assert (fits, wide, broken) == ("true", "0", "0")
-    assert int(pictures) == 42
+    assert int(pictures) >= 42
 
 
 def test_a_request_would_be_noticed(page, tmp_path):

@@ -91,6 +91,7 @@ def test_only_the_face_model_draws_somebody_else(meshed):
 def test_k_same_m_keeps_the_contours_that_k_same_pixel_blurs():
     """Ghosts are contours averaged away: eyes and lips stay sharper where shapes are aligned first."""
     from benchmarks.model_release import sharpness
+
     from ksame.photographs import Finder
 
     people = ksame.synthetic(20, size=(224, 176), seed=6, expressions=("smile",))

@@ -168,8 +168,10 @@ def _face_set(seen: Sequence[tuple[Picture, Seen]], part: str, side: str) -> Fac
     points = None
     if part == "wide" and all(s.points is not None for _, s in seen):
         points = np.stack([s.points for _, s in seen if s.points is not None])
+    images = np.stack([getattr(s, part) for _, s in seen]).astype(np.float32)
+    images /= np.float32(255)  # here and not in the face set, which would go through doubles
     return FaceSet(
-        np.stack([getattr(s, part) for _, s in seen]),
+        images,
         np.array([picture.subject for picture, _ in seen]),
         points,
         names=tuple(f"{side}/{picture.name}" for picture, _ in seen),

@@ -32,7 +32,7 @@ def measure_utility(pairs: Sequence[Looked], *, seed: int = 0, track: Track = si
     if len(seen) < len(pairs):
         notes.append(f"Labels and diversity leave out {len(pairs) - len(seen)} pictures without a face.")
     labels: list[LabelRecord] = []
-    names = sorted({name for p in seen for name in p.pair.original.attributes})
+    names = list(dict.fromkeys(name for p in seen for name in p.pair.original.attributes))
     for name in track(names, "reading labels") if names else ():
         found = _label(name, seen, seed)
         labels += [] if isinstance(found, str) else found

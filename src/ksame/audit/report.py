@@ -37,7 +37,9 @@ class _Scenario:
 def render_report(result: AuditResult) -> str:
     """Return the page. It holds originals where the result has pictures, so it stays with the publisher."""
     page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    page.filters.update(pct=_pct, span=_span, css=_css, badge=_badge, accuracy=_accuracy, named=_named(result))
+    page.filters.update(
+        pct=_pct, span=_span, css=_css, badge=_badge, accuracy=_accuracy, brief=_brief, named=_named(result)
+    )
     curves = poc(PocPoint(p.method, p.parameter, p.privacy, p.utility) for p in result.compared)
     utility, bound = result.utility, None if result.promise is None else result.promise.bound
     drawn = None
@@ -105,7 +107,8 @@ def _scenarios(attacks: Sequence[AttackRecord], bound: float | None) -> list[_Sc
         summary = SCENARIOS[name].summary if name in SCENARIOS else name
         limit = f" {_UPPER_LIMIT}" if name == REPEATED else ""
         chart = Markup(cmc_chart(mine, covered))  # noqa: S704 -- ours, and names are escaped
-        found.append(_Scenario(name, _sentence(summary) + limit, mine, _notes(mine), chart))
+        notes = (f"Guessing reaches {_pct(mine[0].chance)}.", *_notes(mine))
+        found.append(_Scenario(name, _sentence(summary) + limit, mine, notes, chart))
     return found
 
 
@@ -145,6 +148,10 @@ def _named(result: AuditResult) -> Callable[[Exposed], str]:
         return "named by " + "; ".join(face.named_by)
 
     return words
+
+
+def _brief(outcome: str | None) -> str:
+    return {None: "not covered", "too few faces to say": "too few"}.get(outcome, outcome or "")
 
 
 def _pct(share: float | None) -> str:
