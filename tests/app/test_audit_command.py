@@ -103,9 +103,25 @@ def test_release_refuses_a_report_inside_itself_before_anything_is_written(run, 
     assert not (tmp_path / "out").exists()
 
 
-def test_a_promise_that_an_attack_breaks_is_told_to_the_shell(run, people, tmp_path):
-    """k-Diff promises that nobody is named in its own distance; a gallery of released faces names people."""
-    result = run(
-        "release", people, "-o", tmp_path / "out", "-m", "k-diff-furthest", "-k", 2, "--audit", tmp_path / "r.html"
+def test_differences_break_the_promise_of_k_diff_and_the_shell_is_told(run, tmp_path):
+    """k-Diff promises that nobody is named in its own distance; people moved alike name each other all the same."""
+    words = (
+        "--size",
+        "88x112",
+        "-m",
+        "k-diff-furthest",
+        "-k",
+        3,
+        "--seed",
+        1,
+        "--audit",
+        tmp_path / "r.html",
+        "--json",
     )
-    assert result.exit_code in (3, 4), result.stderr
+    audited = json.loads(run("release", "synthetic:30", "-o", tmp_path / "out", *words, code=4).stdout)["audit"]
+    rate = {(a["scenario"], a["recogniser"]): a["rank1"] for a in audited["attacks"]}
+    assert audited["promise"]["bound"] == 0
+    assert rate["naive", "eigenfaces"] == 0
+    assert rate["difference", "eigenfaces"] > 0.3
+    assert audited["verdict"]["outcome"] == "broken"
+    assert "difference" in audited["verdict"]["explanation"]
