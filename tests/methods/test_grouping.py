@@ -83,11 +83,11 @@ def test_refine_never_loses_more(codes, k):
     assert sse(distances, refine(distances, start, min(k, len(codes)))) <= sse(distances, start) + 1e-9
 
 
-def test_distances_do_not_depend_on_the_block_size(monkeypatch):
+@pytest.mark.parametrize("offset", [0.0, 3.0, 1e6])
+def test_distances_do_not_depend_on_the_origin(offset):
     codes = np.random.default_rng(0).random((12, 100))
-    whole = squared_distances(codes)
-    monkeypatch.setattr("ksame.methods.grouping._BLOCK", 7)
-    assert np.allclose(squared_distances(codes), whole, rtol=0, atol=1e-9)
+    expected = ((codes[:, None] - codes[None]) ** 2).sum(axis=2)
+    assert np.allclose(squared_distances(codes + offset), expected, rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize(

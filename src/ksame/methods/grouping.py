@@ -9,8 +9,6 @@ import numpy as np
 from ksame.errors import parameter_error
 from ksame.faces.faceset import FloatArray, IntArray
 
-_BLOCK = 4096
-
 STRATEGIES = ("greedy", "mdav", "greedy+refine", "mdav+refine")
 
 
@@ -20,11 +18,11 @@ def squared_distances(codes: FloatArray) -> FloatArray:
     Computed from one Gram matrix and rounded to ten digits below the largest, so that faces that are equally far away
     stay equally far on every machine and with any number of threads.
     """
-    gram = np.zeros((len(codes), len(codes)))
-    for start in range(0, codes.shape[1], _BLOCK):  # a block at a time stays in the cache and needs no second copy
-        block = codes[:, start : start + _BLOCK]
-        block = block - block.mean(axis=0)
-        gram += block @ block.T
+    centre = codes.mean(axis=0)
+    offset = float(centre @ centre)
+    if offset > 100.0 * (float(np.vdot(codes, codes)) / len(codes) - offset):
+        codes = codes - centre  # an origin far from all faces would cost digits; a near one is not worth a copy
+    gram = codes @ codes.T
     squares = np.diag(gram)
     distances = squares[:, None] + squares[None, :] - 2.0 * gram
     distances = np.maximum((distances + distances.T) / 2.0, 0.0)
