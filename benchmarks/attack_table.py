@@ -1,6 +1,7 @@
 """How often people are named after de-identification, by scenario: the table of docs/attacks.md.
 
-    python -m benchmarks.attack_table [--people N] [--recogniser eigenfaces|sface] [--portraits FOLDER]
+    python -m benchmarks.attack_table [--people N] [--recogniser eigenfaces|sface] [--components N]
+                                      [--methods NAME,NAME] [--portraits FOLDER]
 
 Every portrait is released once and attacked with the same photograph in the gallery, the closed world of Newton et al.
 (2005). Needs the folder of real portraits, named by KSAME_SHARED or ``--portraits``.
@@ -50,13 +51,15 @@ def release(faces: FaceSet, name: str, params: dict[str, Any]) -> tuple[FaceSet,
     return FaceSet(made.faces, np.array([face.subject for face in linkage.faces])), made.certificate.promise.bound
 
 
-def table(faces: FaceSet, recogniser: Recogniser) -> list[str]:
+def table(faces: FaceSet, recogniser: Recogniser, methods: tuple[str, ...] = ()) -> list[str]:
     """Return the lines of the table, in Markdown."""
     heading = ("method", *COLUMNS, "promised")
     lines = [f"| {' | '.join(heading)} |", f"|{' --- |' * len(heading)}"]
     untouched = run_attack("naive", recogniser, AttackData(faces, faces)).rank1
     lines.append(f"| untouched | {untouched:.1%} |{' |' * len(COLUMNS)}")
     for name, params in METHODS:
+        if methods and name not in methods:
+            continue
         released, bound = release(faces, name, params)
         data = AttackData(faces, released)
         cells = []
@@ -76,13 +79,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, default=600)
     parser.add_argument("--recogniser", choices=("eigenfaces", "sface"), default="eigenfaces")
+    parser.add_argument("--components", type=int)
+    parser.add_argument("--methods", default="")
     parser.add_argument("--portraits", type=Path)
     options = parser.parse_args(arguments)
     faces = portraits(options.portraits)
     faces = faces.take(np.arange(min(options.people, len(faces))))
     start = time.perf_counter()
-    recogniser: Recogniser = Eigenfaces() if options.recogniser == "eigenfaces" else Embedding(SFace())
-    lines = table(faces, recogniser)
+    recogniser: Recogniser = Embedding(SFace())
+    if options.recogniser == "eigenfaces":
+        recogniser = Eigenfaces(options.components)
+    lines = table(faces, recogniser, tuple(filter(None, options.methods.split(","))))
     print(f"\n{len(faces)} people, {recogniser.name}, {time.perf_counter() - start:.0f} s\n", *lines, sep="\n")
 
 
