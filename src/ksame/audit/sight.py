@@ -28,7 +28,7 @@ View = Literal["faces", "photographs"]
 TIGHT = Template.eyes_and_nose()
 """For recognisers of pixels: the face without hair, 99 x 134 as in Newton et al. (2005)."""
 
-WIDE = Template(160, 192, ((55.65, 84.04), (103.35, 84.04), (79.5, 109.2)))
+WIDE = Template(128, 154, ((44.4, 67.3), (82.6, 67.3), (63.5, 87.5)))
 """For networks: the head, with the eyes as far apart as they need."""
 
 _SAMPLE = 64  # originals that decide the view

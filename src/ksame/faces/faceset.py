@@ -16,6 +16,8 @@ FloatArray = NDArray[np.float64]
 ByteArray = NDArray[np.uint8]
 IntArray = NDArray[np.intp]
 
+_BLOCK = 64  # faces, or lines of a picture, that are rounded at a time
+
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
@@ -159,10 +161,12 @@ class FaceSet:
 
 def quantise(images: ArrayLike) -> ByteArray:
     """Clip to [0, 1] and round to 8 bits, the form in which every face is released."""
-    values = np.array(images, dtype=np.float64)
-    np.clip(values, 0.0, 1.0, out=values)
-    values *= 255.0
-    return np.rint(values, out=values).astype(np.uint8)
+    source = np.asarray(images)
+    rounded = np.empty(source.shape, dtype=np.uint8)
+    for start in range(0, len(source), _BLOCK):  # doubles of a whole set would take eight times its bytes
+        rows = slice(start, start + _BLOCK)
+        rounded[rows] = np.rint(np.clip(source[rows].astype(np.float64), 0.0, 1.0) * 255.0)
+    return rounded
 
 
 def subject_means(codes: FloatArray, subjects: Sequence[Any] | NDArray[Any]) -> tuple[FloatArray, NDArray[Any]]:
