@@ -1,5 +1,7 @@
 # The two commands of the README are `make demo` and `make test`; both build .venv first.
 PYTHON ?= python3
+# Tests run in several processes; one BLAS thread in each is faster than threads that wait for one another.
+export OPENBLAS_NUM_THREADS ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed

@@ -161,8 +161,8 @@ class KAnonymity(PrivacyModel):
         """1/k, against any recogniser."""
         return Bound(
             1.0 / self.real,
-            "for any attacker, also one who holds the originals, knows the method and uses any recogniser, when "
-            "naming a released face from its bytes",
+            "for any attacker who does not know who is in which group, also one who holds the originals, knows the "
+            "method and uses any recogniser, when naming a released face from its bytes",
         )
 
     def statement(self) -> str:
