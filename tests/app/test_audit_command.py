@@ -111,14 +111,14 @@ def test_differences_break_the_promise_of_k_diff_and_the_shell_is_told(run, tmp_
         "-m",
         "k-diff-furthest",
         "-k",
-        3,
+        8,
         "--seed",
         1,
         "--audit",
         tmp_path / "r.html",
         "--json",
     )
-    audited = json.loads(run("release", "synthetic:30", "-o", tmp_path / "out", *words, code=4).stdout)["audit"]
+    audited = json.loads(run("release", "synthetic:40", "-o", tmp_path / "out", *words, code=4).stdout)["audit"]
     rate = {(a["scenario"], a["recogniser"]): a["rank1"] for a in audited["attacks"]}
     assert audited["promise"]["bound"] == 0
     assert rate["naive", "eigenfaces"] == 0
