@@ -91,14 +91,15 @@ def classified(n: int) -> dict[str, float]:
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import LinearSVC
 
-    faces = synthetic(n, 2, size=(134, 99), expressions=("neutral", "smile"))
-    small = [cv2.resize(image.mean(axis=-1), (25, 32), interpolation=cv2.INTER_AREA).ravel() for image in faces.images]
+    moods = [synthetic(n, size=(134, 99), expressions=(name,)) for name in ("neutral", "smile")]
+    images = np.concatenate([faces.images for faces in moods])
+    small = [cv2.resize(image.mean(axis=-1), (25, 32), interpolation=cv2.INTER_AREA).ravel() for image in images]
+    subjects = np.concatenate([faces.subjects for faces in moods])
     scores = {}
     for label in ("gender", "expression"):
+        labels = np.concatenate([faces.attribute(label) for faces in moods])
         machine = make_pipeline(StandardScaler(), LinearSVC(C=1e-3, dual=True, max_iter=20000, random_state=0))
-        folds = cross_val_score(
-            machine, np.array(small), faces.attribute(label), groups=faces.subjects, cv=GroupKFold(5)
-        )
+        folds = cross_val_score(machine, np.array(small), labels, groups=subjects, cv=GroupKFold(5))
         scores[label] = float(folds.mean())
     return scores
 

@@ -25,20 +25,19 @@ from ksame.synthetic.people import draw_people
 from ksame.synthetic.render import Painter, Shot
 
 THRESHOLD = 0.363  # SFace's own: cosine from which two pictures show one person
-UNLIKE_PORTRAITS = 0.35  # a little below, for other sizes of picture
+UNLIKE_PORTRAITS = 0.354  # a little below, for other sizes of picture
 ALIKE = 0.009  # share of pairs of people that may lie above the threshold
 SAMPLE = 1500  # people looked at first, to learn who will be unlike most others
 RIDGE = 100.0
 SECOND_LOOKS = (1111, 2222)  # other noise, which alone moves a similarity by up to 0.03
-UNLIKE_AGAIN = 0.354
 
 
-def embed(numbers: NDArray[np.intp], grain: int = 0) -> FloatArray:
-    """Paint the people numbered, with noise, and embed them, (n, 128); NaN where no face is found."""
+def embed(numbers: NDArray[np.intp], shift: int = 0) -> FloatArray:
+    """Paint the people numbered, with shifted noise, and embed them, (n, 128); NaN where no face is found."""
     model = face_model()
     detector, recogniser = Detector(), SFace()
     rows = np.full((len(numbers), 128), np.nan)
-    shots = [[Shot("neutral", "flat", grain=grain)]] * len(numbers)
+    shots = [[Shot("neutral", "flat", grain=int(number) + shift)] for number in numbers]
     painted = Painter(model, (224, 176)).paint(draw_people(model, numbers), shots)
     for row, (images, _) in zip(rows, painted, strict=True):
         image = quantise(images[0])
@@ -104,8 +103,8 @@ def main() -> int:
     people = embed(numbers)
     unlike = np.flatnonzero((people @ portraits.T).max(axis=1) < UNLIKE_PORTRAITS)  # NaN compares false
     chosen = numbers[unlike[distinct(people[unlike])]]
-    for grain in SECOND_LOOKS:
-        chosen = chosen[(embed(chosen, grain) @ portraits.T).max(axis=1) < UNLIKE_AGAIN]
+    for shift in SECOND_LOOKS:
+        chosen = chosen[(embed(chosen, shift) @ portraits.T).max(axis=1) < UNLIKE_PORTRAITS]
     unfinished = options.output.with_suffix(".part")
     with unfinished.open("wb") as file:
         np.save(file, chosen.astype(np.int32))

@@ -34,9 +34,9 @@ def synthetic(
     """Make pictures of people who do not exist.
 
     Who they are is drawn from the face model that comes with ksame, about their labels' mean; hair, neck and
-    clothes are painted. Each person is the same in all of their pictures; a person's first picture is
-    frontal, later ones are turned a little. The pictures of a person go through all pairs of ``expressions``
-    and ``illuminations`` in order, expressions fastest.
+    clothes are painted. Each person is the same in all of their pictures. A single picture is frontal; of
+    several, all are turned a little, so that pose and expression do not go together. The pictures of a person
+    go through all pairs of ``expressions`` and ``illuminations`` in order, expressions fastest.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def synthetic(
     numbers = cast(n, seed)
     people = draw_people(model, numbers)
     pairs = [(expression, light) for light in illuminations for expression in expressions]
-    shots = [_shots(pairs, images_per_subject, np.random.default_rng((seed, number))) for number in numbers]
+    shots = [_shots(pairs, images_per_subject, seed, int(number)) for number in numbers]
     images = np.empty((n * images_per_subject, *size, 3), dtype=np.float32)
     landmarks = np.empty((len(images), len(model.base), 2))
     painted = Painter(model, size).paint(people, shots)
@@ -92,12 +92,13 @@ def synthetic(
     return FaceSet(images, subjects, landmarks, attributes)
 
 
-def _shots(pairs: list[tuple[str, str]], count: int, rng: np.random.Generator) -> list[Shot]:
-    """Plan the pictures of one person: the first frontal, the others turned a little."""
+def _shots(pairs: list[tuple[str, str]], count: int, seed: int, number: int) -> list[Shot]:
+    """Plan the pictures of one person: a single one frontal, several all turned a little."""
+    if count == 1:
+        return [Shot(*pairs[0], grain=number)]
+    rng = np.random.default_rng((seed, number))
     turns = rng.normal(0.0, _TURN, (count, 3)).clip(-0.2, 0.2) * [1.0, 0.6, 0.4]
-    turns[0] = 0.0
     grains = rng.integers(1 << 12, size=count)
-    grains[0] = 0  # the picture by which people were chosen
     return [Shot(*pairs[j % len(pairs)], turn=tuple(turns[j]), grain=int(grains[j])) for j in range(count)]
 
 
