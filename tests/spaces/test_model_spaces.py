@@ -42,10 +42,11 @@ def test_faces_without_a_mesh_are_refused(faces, space):
         )
 
 
-def test_somebody_else_has_the_labels_of_the_group_and_nobodys_face(meshed):
+def test_somebody_else_has_the_labels_of_the_group_and_nobodys_face():
     from ksame.spaces.facemodel import face_model
     from ksame.spaces.facemodel.labels import genders
 
+    meshed = ksame.synthetic(12, size=(224, 176), seed=3)
     space = FaceModelSpace().fit(meshed)
     codes = space.encode(meshed)
     model = face_model()

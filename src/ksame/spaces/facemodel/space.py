@@ -13,6 +13,7 @@ from ksame.errors import InputError
 from ksame.faces.faceset import FaceSet, FloatArray
 from ksame.faces.registration import Similarity
 from ksame.spaces.facemodel.geometry import with_forehead
+from ksame.spaces.facemodel.labels import genders
 from ksame.spaces.facemodel.model import FaceModel, face_model
 
 _CROSS = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
@@ -85,6 +86,7 @@ class FaceModelSpace:
         model = self._model
         middle = codes.mean(axis=0, keepdims=True) / self._weights
         labels = {name: float(model.predicted(middle, name)[0]) for name in model.attributes}
+        labels["woman"] = float(genders(model, middle)[0] == "F")  # somebody, not half of each
         drawn = model.labelled(labels) + model.spread @ rng.standard_normal(model.n_codes)
         return drawn * self._weights
 
