@@ -1,0 +1,1 @@
+"""Photographs and video: everyone in them found, followed and replaced."""
