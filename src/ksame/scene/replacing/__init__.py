@@ -1,0 +1,1 @@
+"""Replacing faces in frames: somebody else's features in the person's own pose, light and movement."""

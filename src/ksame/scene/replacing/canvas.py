@@ -1,0 +1,146 @@
+"""Places on the base face: what of a surrogate shows, what stays the person's own, where the rim runs.
+
+Everything here is fixed by the face model and computed once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.faces.faceset import FloatArray, IntArray
+from ksame.spaces.facemodel import FaceModel, face_model
+from ksame.spaces.facemodel.geometry import CROWN, EYES, INNER_LIPS, IRISES, OVAL, with_forehead
+
+Rows = NDArray[np.float32]
+
+_FEATHER = 5.0  # width of the rim over which the surrogate fades in, in pixels of the base
+_REACH = 20.0  # how far inwards the rim's colours are carried, in pixels of the base
+_RIM = 4.0  # how far inside the edge the rim's colours are read
+N_RIM = 144
+_LIDS = tuple(tuple(ring) for ring in EYES)
+_LIP_PAIRS = tuple(zip(INNER_LIPS[1:10], INNER_LIPS[:10:-1], strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Canvas:
+    """Fixed maps over the pixels inside the base, (n_pixels,) unless said otherwise.
+
+    Attributes
+    ----------
+    model : FaceModel
+    own : ndarray
+        How much of the person's own pixels stays: the eyeballs and the inside of the mouth.
+    alpha : ndarray
+        How much of the surrogate shows, from 0 on the edge to 1 a little further in.
+    slopes : ndarray of shape (n_pixels, 9)
+        Spherical harmonics of the surface's direction: what light can do.
+    skin : ndarray of bool
+        Skin on every face: no hair, brows, eyes, lips or rim.
+    rim_rows : ndarray of shape (N_RIM, n)
+        Rows of pixels that give each station of the rim its colour.
+    rim_weights : ndarray of shape (n_pixels, 2), rim_index : ndarray of shape (n_pixels, 2)
+        Between which two stations a pixel lies and how much each counts, fading inwards.
+    fringe : ndarray of bool
+        Forehead and temples, where hair may hang into the face.
+    inwards : ndarray of shape (478,)
+        How much of a surrogate's shape each point takes: none on the rim.
+    """
+
+    model: FaceModel
+    own: Rows
+    alpha: Rows
+    slopes: Rows
+    skin: NDArray[np.bool_]
+    rim_rows: IntArray
+    rim_weights: Rows
+    rim_index: IntArray
+    fringe: NDArray[np.bool_]
+    inwards: FloatArray
+
+
+@lru_cache(maxsize=1)
+def canvas() -> Canvas:
+    """Return the canvas of the shipped face model."""
+    model = face_model()
+    mask, base = model.warp.mask, model.base
+    padded = np.pad(mask, 1).astype(np.uint8)
+    depth = np.asarray(cv2.distanceTransform(padded, cv2.DIST_L2, 5))[1:-1, 1:-1]
+    own = np.zeros(model.size, dtype=np.float32)
+    for ring in (*_LIDS, INNER_LIPS):
+        own = np.maximum(own, _filled(model.size, base[list(ring), :2]))
+    own = cv2.GaussianBlur(own, (0, 0), 1.0)
+    fade = (depth / _FEATHER).clip(0, 1)
+    evener = model.evener
+    features = cv2.dilate((own > 0.1).astype(np.uint8), np.ones((25, 25), np.uint8)).astype(bool)
+    skin = mask & (depth > 6) & ~features & ~(evener.margin & ~evener.forehead)
+    x, y, z = (evener.normals[..., i] for i in range(3))
+    slopes = np.stack([np.ones_like(x), x, y, z, x * y, x * z, y * z, x * x - y * y, 3 * z * z - 1], axis=-1)
+    rim_rows, rim_index, rim_weights = _rim(model, depth)
+    return Canvas(
+        model,
+        own[mask],
+        (fade * fade * (3 - 2 * fade))[mask].astype(np.float32),
+        slopes[mask].astype(np.float32),
+        skin[mask],
+        rim_rows,
+        rim_weights,
+        rim_index,
+        evener.forehead[mask],
+        _inwards(base),
+    )
+
+
+def _rim(model: FaceModel, depth: NDArray[np.float32]) -> tuple[IntArray, IntArray, Rows]:
+    mask = model.warp.mask
+    rows, columns = np.nonzero(mask)
+    centre = np.array([(model.size[1] - 1) / 2, model.base[:, 1].mean()])
+    angle = np.arctan2(rows - centre[1], columns - centre[0])
+    station = (angle / (2 * np.pi) + 0.5) * N_RIM
+    inside = depth[mask]
+    stations = []
+    for i in range(N_RIM):
+        apart = abs((station - i + N_RIM / 2) % N_RIM - N_RIM / 2)
+        order = np.argsort(apart + 2.0 * abs(inside - _RIM))
+        stations.append(order[:24])
+    low = np.floor(station).astype(np.intp)
+    share = (station - low).astype(np.float32)
+    fall = np.exp(-((inside / _REACH) ** 2)).astype(np.float32)
+    weights = np.stack([(1 - share) * fall, share * fall], axis=1)
+    return np.array(stations), np.stack([low % N_RIM, (low + 1) % N_RIM], axis=1), weights
+
+
+def _inwards(base: FloatArray) -> FloatArray:
+    """Return 0 for points on the rim, 1 for those a fifth of the face's width inside."""
+    rim = base[list(OVAL), :2]
+    apart = np.linalg.norm(base[:, None, :2] - rim[None], axis=2).min(axis=1) / np.ptp(base[:, 0])
+    share = (apart / 0.2).clip(0, 1)
+    share[list(OVAL)] = 0.0
+    return np.asarray(share * share * (3 - 2 * share))
+
+
+def _filled(size: tuple[int, int], points: FloatArray) -> NDArray[np.float32]:
+    image = np.zeros(size, dtype=np.uint8)
+    cv2.fillPoly(image, [np.rint(points * 16).astype(np.int32)], 255, cv2.LINE_AA, 4)
+    return image.astype(np.float32) / 255
+
+
+def keep_openings(change: FloatArray) -> FloatArray:
+    """Make a change of shape, (478, 3), move eyelids and lips as a whole, so that they open as they did.
+
+    Both lids of an eye, with its iris, are moved by the same step; each point of the upper lip and the one below it
+    likewise, so that a closed mouth stays closed.
+    """
+    change = change.copy()
+    for lids, iris in zip(_LIDS, IRISES, strict=True):
+        change[list(lids + iris)] = change[list(lids)].mean(axis=0)
+    for upper, lower in _LIP_PAIRS:
+        change[[upper, lower]] = 0.5 * (change[upper] + change[lower])
+    return change
+
+
+__all__ = ["CROWN", "N_RIM", "Canvas", "canvas", "keep_openings", "with_forehead"]

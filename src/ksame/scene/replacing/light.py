@@ -1,0 +1,67 @@
+"""The light of a frame on a surrogate: fitted by the slope of the surface, matched at the rim.
+
+Only what light can do is taken over: nine numbers a channel, and the colours along the rim, carried a little
+inwards. Features are not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ksame.scene.replacing.canvas import N_RIM, Canvas, Rows
+
+DARK = 0.04  # added before logarithms, so that black stays finite
+_SMOOTH = 5  # stations of the rim that are averaged
+_MOST = 0.45  # the most that the rim may brighten or darken, in logarithms
+_STRANGE = 0.3  # difference from the fitted light at which a pixel counts as no skin
+
+
+def logarithm(rows: Rows) -> Rows:
+    """Return log colours of rows in [0, 1]."""
+    return np.asarray(np.log(rows.clip(0) + DARK), dtype=np.float32)
+
+
+def exponential(rows: Rows) -> Rows:
+    """Undo :func:`logarithm`."""
+    return np.asarray(np.exp(rows) - DARK, dtype=np.float32)
+
+
+def fit_light(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:
+    """Return the light, (n_pixels, 3), in logarithms, that brings a surrogate to what is seen.
+
+    Parameters
+    ----------
+    seen, surrogate : ndarray of shape (n_pixels, 3)
+        In logarithms.
+    """
+    sample = np.flatnonzero(places.skin)[::7]
+    design = places.slopes[sample].astype(np.float64)
+    target = (seen[sample] - surrogate[sample]).astype(np.float64)
+    weight = np.ones(len(sample))
+    ridge = 1e-3 * len(sample) * np.diag([0.0, *[1.0] * 8])
+    for _ in range(5):
+        weighted = design * weight[:, None]
+        fit = np.linalg.solve(weighted.T @ design + ridge, weighted.T @ target)
+        apart = abs(target - design @ fit).mean(axis=1)
+        weight = 1.0 / (1.0 + (apart / 0.12) ** 2)
+    return np.asarray(places.slopes @ fit.astype(np.float32))
+
+
+def match_rim(places: Canvas, seen: Rows, lit: Rows) -> Rows:
+    """Return the correction, (n_pixels, 3), in logarithms, that makes a lit surrogate meet what is seen at the rim."""
+    gap = np.median((seen - lit)[places.rim_rows], axis=1)
+    brightness = gap.mean(axis=1)
+    trust = 1.0 / (1.0 + (brightness / _STRANGE) ** 4)
+    kernel = np.hanning(2 * _SMOOTH + 3)[1:-1]
+
+    def around(values: Rows) -> Rows:
+        rolled = [np.roll(values, shift, axis=0) for shift in range(-_SMOOTH, _SMOOTH + 1)]
+        return np.asarray(np.tensordot(kernel, np.stack(rolled), axes=1))
+
+    smooth = around(gap * trust[:, None]) / np.maximum(around(trust), 0.5)[:, None]
+    smooth = smooth.clip(-_MOST, _MOST).astype(np.float32)
+    assert len(smooth) == N_RIM
+    return np.asarray(
+        smooth[places.rim_index[:, 0]] * places.rim_weights[:, :1]
+        + smooth[places.rim_index[:, 1]] * places.rim_weights[:, 1:]
+    )

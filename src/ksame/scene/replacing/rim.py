@@ -1,0 +1,108 @@
+"""What lies round a replaced face: left alone, softened, or filled in from its borders.
+
+Forehead, hair and the line of the jaw still name people when the face itself is somebody else's. The ring between the
+face and 1.35 times its outline can be softened like a lens out of focus, or filled in altogether.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.faces.faceset import FloatArray
+from ksame.spaces.facemodel.geometry import CROWN, N_EXTENDED, OVAL, RING
+
+OUTLINE = (CROWN[0], *range(N_EXTENDED - RING, N_EXTENDED), CROWN[-1], *OVAL[len(CROWN) :])
+"""The edge of the mesh with its forehead, clockwise, among its 504 points."""
+REACH = 1.35
+"""How far the ring goes, in outlines of the face."""
+_SOFT = 0.055  # width of the blur, in widths of the face
+_EDGE = 0.05  # over which the ring's outer edge fades, in widths of the face
+_FINE = 48.0  # width of the face in pixels at which the ring is filled in
+Image = NDArray[np.float32]
+
+
+class Cover(str, Enum):
+    """How much round the face is changed."""
+
+    FACE = "face"
+    SOFT = "soft"
+    HEAD = "head"
+
+
+def ring_window(points: FloatArray, shape: tuple[int, ...]) -> tuple[slice, slice]:
+    """Return the part of a frame of ``shape`` that a ring about ``points``, (504, 2), may change."""
+    outline = points[list(OUTLINE)]
+    width = float(np.ptp(outline, axis=0).max())
+    grown = _grown(outline, REACH)
+    low = np.floor(grown.min(axis=0) - 3 * _EDGE * width).astype(int).clip(0)
+    high = np.ceil(grown.max(axis=0) + 3 * _EDGE * width).astype(int) + 1
+    return slice(low[1], max(low[1], min(high[1], shape[0]))), slice(low[0], max(low[0], min(high[0], shape[1])))
+
+
+def cover_rim(painted: Image, alpha: Image, points: FloatArray, cover: Cover) -> Image:
+    """Change the ring round a new face.
+
+    Parameters
+    ----------
+    painted : ndarray of shape (height, width, 3)
+        A window of the frame with the new face in it.
+    alpha : ndarray of shape (height, width)
+        Where the new face is.
+    points : ndarray of shape (504, 2)
+        In pixels of the window.
+    cover : Cover
+    """
+    if cover is Cover.FACE or min(painted.shape[:2]) < 2:
+        return painted
+    outline = points[list(OUTLINE)]
+    width = float(np.ptp(outline, axis=0).max())
+    outer = _polygon(alpha.shape, _grown(outline, REACH))
+    outer = cv2.GaussianBlur(outer, (0, 0), max(_EDGE * width, 0.5))
+    inner = cv2.GaussianBlur(cv2.erode(alpha, np.ones((3, 3), np.uint8)), (0, 0), max(0.008 * width, 0.5))
+    ring = ((outer - 0.5 * inner).clip(0, 1) * (1 - inner))[..., None]
+    other = _softened(painted, width) if cover is Cover.SOFT else _filled(painted, outer, alpha, width)
+    return np.asarray(painted + (other - painted) * ring)
+
+
+def _grown(outline: FloatArray, factor: float) -> FloatArray:
+    centre = 0.5 * (outline.min(axis=0) + outline.max(axis=0))
+    return np.asarray(centre + (outline - centre) * factor)
+
+
+def _polygon(shape: tuple[int, ...], points: FloatArray) -> Image:
+    image = np.zeros(shape, dtype=np.uint8)
+    cv2.fillPoly(image, [np.rint(points * 16).astype(np.int32)], 255, cv2.LINE_AA, 4)
+    return image.astype(np.float32) / 255
+
+
+def _softened(image: Image, width: float) -> Image:
+    return np.asarray(cv2.GaussianBlur(image, (0, 0), max(_SOFT * width, 1.0), borderType=cv2.BORDER_REPLICATE))
+
+
+def _filled(image: Image, outer: Image, alpha: Image, width: float) -> Image:
+    """Fill the ring smoothly from the face inside and from the picture outside, at a coarse scale."""
+    scale = min(1.0, _FINE / max(width, 1.0))
+    size = tuple(max(2, round(side * scale)) for side in image.shape[1::-1])
+    known = np.maximum((1 - outer * 1.05).clip(0, 1), ((alpha - 0.9) * 10).clip(0, 1))
+    weight = cv2.resize(known, size, interpolation=cv2.INTER_AREA)
+    colour = cv2.resize(image * known[..., None], size, interpolation=cv2.INTER_AREA)
+    filled = _pull_push(colour, weight)
+    return np.asarray(cv2.resize(filled, image.shape[1::-1], interpolation=cv2.INTER_CUBIC))
+
+
+def _pull_push(colour: Image, weight: Image) -> Image:
+    """Fill what has no weight from coarser and coarser averages (Gortler et al. 1996)."""
+    if min(weight.shape) <= 2:
+        return np.asarray(colour / np.maximum(weight, 1e-4)[..., None])
+    size = tuple((side + 1) // 2 for side in weight.shape[::-1])
+    coarse = _pull_push(
+        cv2.resize(colour, size, interpolation=cv2.INTER_AREA), cv2.resize(weight, size, interpolation=cv2.INTER_AREA)
+    )
+    up = cv2.resize(coarse, weight.shape[::-1], interpolation=cv2.INTER_LINEAR)
+    share = weight.clip(0, 1)[..., None]
+    own = colour / np.maximum(weight, 1e-4)[..., None]
+    return np.asarray(own * share + up * (1 - share))
