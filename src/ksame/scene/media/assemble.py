@@ -18,7 +18,7 @@ from ksame.errors import OutputError
 from ksame.scene.media.compat import add_like
 from ksame.scene.media.encoding import Container, Encoding, countable
 from ksame.scene.media.recording import Recording, opened
-from ksame.scene.media.segments import Piece, Segments, packets
+from ksame.scene.media.segments import Piece, Segments, film_stream, packets
 from ksame.scene.media.sound import Sound, Timed
 from ksame.scene.media.source import Media, Stamp
 
@@ -36,14 +36,9 @@ def assemble(segments: Segments, media: Media, encoding: Encoding, container: Co
     with_sound = encoding.audio == "keep" and container.sound is not None and media.has_sound
     start = _start(media, first.stamps[0], with_sound=with_sound)
     options = {"fflags": "+bitexact", **container.options}
-    with (
-        av.open(str(path), mode="w", format=container.muxer, options=options) as output,
-        av.open(str(first.film)) as template,
-    ):
-        film = add_like(output, template.streams.video[0])
-        avi = container.muxer == "avi"
-        film.time_base = 1 / countable(media.rate) if avi else media.time_base
-        sources = [_film_packets(segments, media, film, start, in_frames=avi)]
+    with av.open(str(path), mode="w", format=container.muxer, options=options) as output:
+        film, _ = film_stream(output, media, segments.settings)
+        sources = [_film_packets(segments, media, film, start)]
         if isinstance(media, Recording):
             if with_sound:
                 film_start = first.stamps[0].at * media.time_base
@@ -68,9 +63,7 @@ def _start(media: Media, first: Stamp, *, with_sound: bool) -> Fraction:
     return max(Fraction(0), math.floor(start / media.time_base) * media.time_base)
 
 
-def _film_packets(
-    segments: Segments, media: Media, film: Stream, start: Fraction, *, in_frames: bool
-) -> Iterator[Timed]:
+def _film_packets(segments: Segments, media: Media, film: Stream, start: Fraction) -> Iterator[Timed]:
     shift = round(start / media.time_base)
     rate = countable(media.rate)
     previous = -1
@@ -79,7 +72,7 @@ def _film_packets(
         last = piece.stamps[-1]
         ends.append(last.at + last.duration if following is None else following.at)
         for packet, stamp, end in zip(packets(piece), piece.stamps, ends, strict=True):
-            if in_frames:
+            if segments.settings.counted:
                 previous = max(previous + 1, round((stamp.at - shift) * media.time_base * rate))
                 _place(packet, film, previous, 1, 1 / rate)
             else:

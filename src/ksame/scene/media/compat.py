@@ -6,7 +6,9 @@ from typing import TypeVar
 
 from av.container import OutputContainer
 from av.stream import Stream
+from av.video.stream import VideoStream
 
+_ATTACHED_PICTURE = 0x400
 StreamT = TypeVar("StreamT", bound=Stream)
 
 
@@ -16,3 +18,11 @@ def add_like(output: OutputContainer, template: StreamT) -> StreamT:
         return output.add_stream_from_template(template)
     made: StreamT = output.add_stream(template=template)  # type: ignore[call-overload]
     return made
+
+
+def is_cover(stream: VideoStream) -> bool:
+    """Tell whether a video stream is the picture on the cover of music."""
+    disposition = getattr(stream, "disposition", None)
+    if disposition is not None:
+        return bool(int(disposition) & _ATTACHED_PICTURE)
+    return stream.codec_context.name in ("mjpeg", "png") and not stream.average_rate

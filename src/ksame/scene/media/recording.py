@@ -17,6 +17,7 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from ksame.errors import InputError
+from ksame.scene.media.compat import is_cover
 from ksame.scene.media.source import Media, Pixels, Stamp
 
 _UNSPECIFIED = 2
@@ -57,15 +58,11 @@ def unreadable(path: Path, error: Exception) -> InputError:
 def film(container: InputContainer, path: Path) -> VideoStream:
     """Return the stream with the moving pictures; covers of music do not count."""
     for stream in container.streams.video:
-        if stream.codec_context is not None and not _is_cover(stream):
+        if stream.codec_context is not None and not is_cover(stream):
             return stream
     if container.streams.audio:
         raise InputError(f"{path}: there is only sound in it. Choose a recording with pictures.")
     raise InputError(f"{path}: there are no pictures in it that could be decoded.")
-
-
-def _is_cover(stream: VideoStream) -> bool:
-    return "attached_pic" in (stream.disposition.name or "")
 
 
 class Recording(Media):

@@ -31,6 +31,8 @@ _HD_HEIGHT = 720
 _BT709 = {"matrix": 1, "swscale": 1, "primaries": 1, "transfer": 1}
 _BT601 = {"matrix": 6, "swscale": 5, "primaries": 6, "transfer": 6}
 _LIMITED = 1
+_GLOBAL_HEADER = 1 << 22
+"""The codec's header stands in that of the container; an AVI file has it among the frames."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,7 @@ class Segments:
     def __init__(self, folder: Path, media: Media, settings: VideoSettings, length: int) -> None:
         self._folder = folder
         self._media = media
-        self._settings = settings
+        self.settings = settings
         self._length = length
         self._done = self._survey()
         self.next_frame = self._done * length if self._done else 0
@@ -93,7 +95,7 @@ class Segments:
     def _encode(self, item: tuple[VideoFrame, Stamp]) -> None:
         frame, stamp = item
         if self._piece is None:
-            self._piece = _Encoder(self._name(self._done, ".nut"), self._media, self._settings)
+            self._piece = _Encoder(self._name(self._done, ".nut"), self._media, self.settings)
         self._piece.encode(frame, stamp)
         if len(self._piece.stamps) == self._length:
             self._complete(self._piece)
@@ -146,7 +148,7 @@ class _Encoder:
         )
         self._reformatter = VideoReformatter()
         self._counted = settings.counted
-        self._stream, self._swscale = _film_stream(self._container, media, settings)
+        self._stream, self._swscale = film_stream(self._container, media, settings)
 
     def encode(self, frame: VideoFrame, stamp: Stamp) -> None:
         rgb = self._swscale is None
@@ -177,8 +179,8 @@ class _Encoder:
         self._part.unlink(missing_ok=True)
 
 
-def _film_stream(container: OutputContainer, media: Media, settings: VideoSettings) -> tuple[VideoStream, int | None]:
-    """Add the video stream; also return swscale's matrix, None for RGB."""
+def film_stream(container: OutputContainer, media: Media, settings: VideoSettings) -> tuple[VideoStream, int | None]:
+    """Add the stream for the frames of ``media``; also return swscale's matrix for them, None for RGB."""
     rate = countable(media.rate) if settings.counted else media.rate
     stream = container.add_stream(settings.encoder, rate=rate, options=dict(settings.options))
     if not isinstance(stream, VideoStream):
@@ -188,6 +190,8 @@ def _film_stream(container: OutputContainer, media: Media, settings: VideoSettin
     context = stream.codec_context
     context.time_base = 1 / rate if settings.counted else media.time_base
     context.sample_aspect_ratio = media.aspect
+    flags = int(context.flags)
+    context.flags = flags & ~_GLOBAL_HEADER if settings.counted else flags | _GLOBAL_HEADER
     if settings.pixels == "bgr0":
         return stream, None
     colours = _BT709 if min(media.size) >= _HD_HEIGHT else _BT601
