@@ -1,0 +1,47 @@
+"""What is in a file or folder: told by its content, whatever its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ksame.errors import InputError
+from ksame.scene.media.pictures import Animation, Folder, Photograph, is_animation
+from ksame.scene.media.recording import Recording
+from ksame.scene.media.source import Media
+from ksame.scene.media.wholeness import check_whole
+
+_HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1", b"avif", b"avis")
+
+
+def open_media(path: Path) -> Media:
+    """Open a photograph, a recording or a folder of pictures.
+
+    Raises
+    ------
+    InputError
+        When it is missing, empty, cut off, encrypted, only sound, or nothing that can be read.
+    """
+    path = Path(path)
+    try:
+        if path.is_dir():
+            return Folder(path)
+        if path.stat().st_size == 0:
+            raise InputError(f"{path}: the file is empty. Copy it again from where it was recorded.")
+        with path.open("rb") as file:
+            start = file.read(16)
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: there is no such file. Check the name.") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}). Check the permissions.") from error
+    if start[4:8] == b"ftyp" and start[8:12] in _HEIF_BRANDS:
+        raise InputError(f"{path}: HEIC and AVIF pictures cannot be read. Save it as JPEG or PNG first.")
+    if _is_picture(start):
+        return Animation(path) if is_animation(path) else Photograph(path)
+    check_whole(path)
+    return Recording(path)
+
+
+def _is_picture(start: bytes) -> bool:
+    if start[:4] == b"RIFF":
+        return start[8:12] == b"WEBP"
+    return start.startswith((b"\xff\xd8\xff", b"\x89PNG", b"II*\x00", b"MM\x00*", b"BM"))

@@ -1,0 +1,184 @@
+"""Recordings, read through PyAV."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+from av.buffer import Buffer
+from av.container import InputContainer
+from av.video.frame import VideoFrame
+from av.video.reformatter import VideoReformatter
+from av.video.stream import VideoStream
+
+from ksame.errors import InputError
+from ksame.scene.media.compat import is_cover
+from ksame.scene.media.source import Media, Pixels, Stamp
+
+_UNSPECIFIED = 2
+_BT709, _BT601, _BT2020 = 1, 5, 9
+_MATRICES = {1: _BT709, 4: 4, 5: _BT601, 6: _BT601, 7: 7, 9: _BT2020, 10: _BT2020}
+"""swscale's matrix for a colour space as the file names it."""
+_FULL_RANGE = 2
+_HD_HEIGHT = 720
+_DEFAULT_RATE = Fraction(25)
+_FASTEST = 1000
+_ONLY_FILES = {
+    "format_whitelist": "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,asf,gif,mpegts,mpeg,flv,ogg,nut,mp3,wav,flac,aac",
+    "protocol_whitelist": "file",
+}
+"""No play lists and no addresses: a file must not make us open another."""
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[InputContainer]:
+    """Open a recording; what PyAV cannot read becomes an :class:`InputError`."""
+    try:
+        container = av.open(str(path), mode="r", metadata_errors="ignore", options=_ONLY_FILES)
+    except (av.FFmpegError, OSError, ValueError) as error:
+        raise unreadable(path, error) from error
+    with container:
+        yield container
+
+
+def unreadable(path: Path, error: Exception) -> InputError:
+    """Return the error for a file that is no recording."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return InputError(
+        f"{path}: not a readable photograph or recording ({reason}). "
+        "Expected MP4, MOV, MKV, AVI, WebM, WMV, GIF, JPEG, PNG, WebP, TIFF or BMP."
+    )
+
+
+def film(container: InputContainer, path: Path) -> VideoStream:
+    """Return the stream with the moving pictures; covers of music do not count."""
+    for stream in container.streams.video:
+        if stream.codec_context is not None and not is_cover(stream):
+            return stream
+    if container.streams.audio:
+        raise InputError(f"{path}: there is only sound in it. Choose a recording with pictures.")
+    raise InputError(f"{path}: there are no pictures in it that could be decoded.")
+
+
+class Recording(Media):
+    """Moving pictures in a file that PyAV reads."""
+
+    def __init__(self, path: Path) -> None:
+        with opened(path) as container:
+            stream = film(container, path)
+            rate = _rate(stream)
+            n_frames, exact = _count(container, stream, rate)
+            time_base = stream.time_base or 1 / rate
+            self.container_name = container.format.name
+            self.loop = _loop(path) if container.format.name == "gif" else 0
+            self.metadata = dict(container.metadata)
+            has_sound = bool(container.streams.audio)
+            aspect = stream.codec_context.sample_aspect_ratio
+            try:
+                first = next(iter(container.decode(stream)), None)
+            except av.FFmpegError as error:
+                raise _damaged(path, 0, error) from error
+            if first is None:
+                raise InputError(f"{path}: not a single frame could be decoded.")
+            turn = _turn(first)
+            size = (first.height, first.width) if turn % 2 else (first.width, first.height)
+        super().__init__(path, size, n_frames, exact=exact, rate=rate, time_base=time_base)
+        self.has_sound = has_sound
+        if aspect:
+            self.aspect = 1 / aspect if turn % 2 else aspect
+
+    def _read(self, start: int) -> Iterator[tuple[Stamp, Pixels | None]]:
+        index, stamp = -1, Stamp(-1, 1)
+        usual = max(1, round(1 / (self.rate * self.time_base)))
+        reformatter = VideoReformatter()
+        with opened(self.path) as container:
+            stream = film(container, self.path)
+            stream.thread_type = "AUTO"
+            try:
+                for frame in container.decode(stream):
+                    index += 1
+                    at = frame.pts if frame.pts is not None else stamp.at + stamp.duration if index else 0
+                    stamp = Stamp(at, getattr(frame, "duration", None) or usual)
+                    yield stamp, None if index < start else self._upright(frame, reformatter)
+            except (av.FFmpegError, MemoryError) as error:
+                raise _damaged(self.path, index + 1, error) from error
+
+    def _upright(self, frame: VideoFrame, reformatter: VideoReformatter) -> Pixels:
+        turn = _turn(frame)
+        width, height = reversed(self.size) if turn % 2 else self.size
+        matrix = _MATRICES.get(int(frame.colorspace))
+        if matrix is None:
+            matrix = _BT709 if min(self.size) >= _HD_HEIGHT else _BT601
+        full = frame.format.name.startswith("yuvj") or int(frame.color_range) == _FULL_RANGE
+        flat = reformatter.reformat(
+            frame,
+            width=width,
+            height=height,
+            format="rgb24",
+            src_colorspace=matrix,
+            dst_colorspace=matrix,
+            src_color_range=2 if full else 1,
+            dst_color_range=2,
+        )
+        pixels = np.asarray(flat.to_ndarray(), dtype=np.uint8)
+        return pixels if turn == 0 else turned(pixels, turn)
+
+
+def turned(pixels: Pixels, turn: int) -> Pixels:
+    """Turn a picture counterclockwise by ``turn % 4`` quarters, after a left-right flip if ``turn`` is above 3."""
+    if turn >= 4:
+        pixels = pixels[:, ::-1]
+    return np.ascontiguousarray(np.rot90(pixels, turn % 4))
+
+
+def _turn(frame: VideoFrame) -> int:
+    """Return how a frame has to be turned to stand upright; see :func:`turned`.
+
+    The display matrix maps a pixel (x, y), y down, to (a·x + c·y, b·x + d·y).
+    """
+    data = frame.side_data.get("DISPLAYMATRIX")
+    if not isinstance(data, Buffer):
+        return 0
+    a, b, _, c, d = struct.unpack("<5i", bytes(data)[:20])
+    flipped = a * d - b * c < 0
+    if flipped:
+        a, b = -a, -b
+    upright = abs(a) >= abs(b)
+    quarter = (0 if a > 0 else 2) if upright else (3 if b > 0 else 1)
+    return quarter + 4 * flipped
+
+
+def _rate(stream: VideoStream) -> Fraction:
+    for rate in (stream.average_rate, stream.guessed_rate, stream.base_rate):
+        if rate and 0 < rate <= _FASTEST:
+            return Fraction(rate)
+    return _DEFAULT_RATE
+
+
+def _count(container: InputContainer, stream: VideoStream, rate: Fraction) -> tuple[int, bool]:
+    """Return the number of frames as the header tells it; such a number is believed only once counted."""
+    if stream.frames:
+        return stream.frames, False
+    if stream.duration and stream.time_base:
+        return max(1, round(stream.duration * stream.time_base * rate)), False
+    if container.duration:
+        return max(1, round(Fraction(container.duration, av.time_base) * rate)), False
+    return 1, False
+
+
+def _loop(path: Path) -> int:
+    """Return how often a GIF is repeated: 0 for ever, -1 never."""
+    with path.open("rb") as file:
+        head = file.read(1 << 12)
+    at = head.find(b"NETSCAPE2.0\x03\x01")
+    return -1 if at < 0 else int(struct.unpack_from("<H", head, at + 13)[0])
+
+
+def _damaged(path: Path, index: int, error: Exception) -> InputError:
+    reason = getattr(error, "strerror", None) or str(error)
+    return InputError(f"{path}: frame {index} cannot be decoded ({reason}). The file is damaged; repair it first.")
