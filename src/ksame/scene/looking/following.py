@@ -28,13 +28,18 @@ _CLASH = 0.45  # overlap of two followed faces from which on they are one
 _UNSEEN = 3  # how often in a row the detector may not see what a mesh follows
 _OUT_OF_SIGHT = 5  # frames after which a face that comes back must look like itself
 _STRANGER = 0.25  # cosine below which it does not
+_DOUBTED = 4  # frames that a face may be missing which was never surely seen
+_NEARBY = 4  # frames for which a missing face is looked for at its place; after that, in searches of whole frames
 _BLINK = 2  # frames that may be missing on the way back
-_MEMORY = 48 << 20  # bytes of frames kept for the way back
+_MEMORY = 24 << 20  # bytes of frames kept for the way back
 _SHORTEST_MEMORY = 4  # frames
 
 
 class Eyes:
-    """The networks, and what they tell about one face in one frame."""
+    """The networks, and what they tell about one face in one frame.
+
+    The recogniser takes much memory a thread, and is asked in the main thread only.
+    """
 
     def __init__(self, options: Looking) -> None:
         self.options = options
@@ -46,13 +51,13 @@ class Eyes:
         """Return a detected face, with its mesh where one is believed."""
         return found_by(self._fit(rgb, detection), detection)
 
-    def follow(self, rgb: ByteArray, last: Found, expected: FloatArray) -> Found | None:
-        """Return a face about where it is expected."""
+    def follow(self, rgb: ByteArray, last: Found, expected: FloatArray, score: float) -> Found | None:
+        """Return a face about where it is expected, by its mesh or by a detection of at least ``score``."""
         if last.mesh is not None:
             mesh = self._step(rgb, last.mesh, centre(expected) - centre(last.box))
             if mesh is not None:
                 return found_by(mesh, None)
-        detection = search_near(self.detector, rgb, expected, last.roll, self.options.low)
+        detection = search_near(self.detector, rgb, expected, last.roll, score)
         return None if detection is None else self.take(rgb, detection)
 
     def near(self, rgb: ByteArray, found: Found) -> Detection | None:
@@ -67,7 +72,7 @@ class Eyes:
         return mesh if mesh.presence >= self.options.presence and agrees else None
 
     def _step(self, rgb: ByteArray, mesh: Mesh, move: FloatArray) -> Mesh | None:
-        shifted = Mesh(mesh.points + [*move, 0.0], mesh.presence, mesh.blendshapes, mesh.pose)
+        shifted = Mesh(mesh.points + np.append(move, 0.0), mesh.presence, mesh.blendshapes, mesh.pose)
         now = self.mesh.follow(rgb, shifted)
         before, after = found_by(shifted, None).box, found_by(now, None).box
         size = side(before)
@@ -113,7 +118,7 @@ class Follower:
         detections : sequence of Detection or None
             None where the whole frame was not searched.
         """
-        seen = list(self._pool.map(lambda face: self.eyes.follow(rgb, face.last, face.expected()), self.faces))
+        seen = list(self._pool.map(lambda face: self._follow(rgb, face), self.faces))
         self._part(rgb, seen)
         fresh: list[Detection] = []
         if detections is not None:
@@ -128,9 +133,20 @@ class Follower:
                 boxes.append(found.box)
                 self._begin(frame, rgb, found, detection)
         self._remember(rgb, boxes)
-        lost = [face for face in self.faces if face.missing > self.eyes.options.patience]
+        options = self.eyes.options
+        lost = [f for f in self.faces if f.missing > (options.patience if f.sure >= options.score else _DOUBTED)]
         self.closed += lost
         self.faces = [face for face in self.faces if face not in lost]
+
+    def _follow(self, rgb: ByteArray, face: Face) -> Found | None:
+        if face.missing > _NEARBY:
+            return None
+        return self.eyes.follow(rgb, face.last, face.expected(), self._needed(face))
+
+    def _needed(self, face: Face) -> float:
+        """Return how sure the detector must be to go on with a face: surer where it never was sure."""
+        options = self.eyes.options
+        return options.low if face.sure >= options.score else options.doubtful
 
     def _part(self, rgb: ByteArray, seen: list[Found | None]) -> None:
         """Where two followed faces became one, let the one go that looks less like it."""
@@ -153,8 +169,7 @@ class Follower:
         now.portray(0, rgb, found)
         picture = now.best[0]
         embed = self.eyes.recogniser.embed
-        vectors = list(self._pool.map(lambda p: embed(p.pixels, p.points), (picture, best)))
-        return float(vectors[0] @ vectors[1])
+        return float(embed(picture.pixels, picture.points) @ embed(best.pixels, best.points))
 
     def _confirm(self, rgb: ByteArray, seen: list[Found | None], detections: Sequence[Detection]) -> list[Detection]:
         """Compare what is followed with what was detected; return the detections of nobody known."""
@@ -179,6 +194,7 @@ class Follower:
             if face.unsupported > _UNSEEN:
                 seen[k] = None
         known = [found.box for found in seen if found is not None]
+        left = [d for d in left if d.score >= options.doubtful]
         return [d for d in left if not any(same_face(np.array(d.box), box) for box in known)]
 
     def _rejoin(self, rgb: ByteArray, k: int, detection: Detection, seen: list[Found | None]) -> bool:
@@ -198,8 +214,9 @@ class Follower:
         """Begin a face, going back to where it appeared."""
         before: list[tuple[ByteArray, Found | None]] = []
         ahead = Face(0, 0, Spool(None), found)
+        ahead.write(Found(found.box, found.mesh, detection))
         for past, boxes in reversed(self._past):
-            earlier = self._pool.submit(self.eyes.follow, past, ahead.last, ahead.expected()).result()
+            earlier = self._pool.submit(self._follow, past, ahead).result()
             if earlier is not None and any(same_face(earlier.box, box) for box in boxes):
                 break
             ahead.write(earlier)

@@ -37,8 +37,10 @@ class Looking:
     ----------
     score : float
         How sure the detector must be for one detection to be a face.
+    doubtful : float
+        How sure it must be where several frames agree.
     low : float
-        How sure it must be where a face is expected, or where several frames agree.
+        How sure it must be where a face is expected.
     detect_every : int
         Whole frames are searched every so many frames; between, faces are followed.
     tiny_every : int
@@ -62,9 +64,10 @@ class Looking:
     """
 
     score: float = 0.6
+    doubtful: float = 0.45
     low: float = 0.3
     detect_every: int = 3
-    tiny_every: int = 24
+    tiny_every: int = 48
     tiny: float = 16.0
     presence: float = PRESENCE
     mesh_side: float = 30.0
@@ -76,11 +79,12 @@ class Looking:
     threads: int = 2
 
     def __post_init__(self) -> None:
-        for name in ("score", "low", "presence"):
+        for name in ("score", "doubtful", "low", "presence"):
             if not 0 < getattr(self, name) <= 1:
                 raise parameter_error(name, "Looking", "a number in (0, 1]", getattr(self, name))
-        if self.low > self.score:
-            raise parameter_error("low", "Looking", f"at most score ({self.score})", self.low)
+        if not self.low <= self.doubtful <= self.score:
+            expected = f"between low ({self.low}) and score ({self.score})"
+            raise parameter_error("doubtful", "Looking", expected, self.doubtful)
         for name, least in (("detect_every", 1), ("tiny_every", 0), ("patience", 0), ("margin", 0), ("threads", 1)):
             if getattr(self, name) < least:
                 raise parameter_error(name, "Looking", f"an integer of at least {least}", getattr(self, name))

@@ -45,7 +45,6 @@ def smooth(points: FloatArray, *, head: bool = True, tail: bool = True) -> Float
         Whether the first and the last frame are the ends of what was seen; otherwise the first or last ``CONTEXT``
         frames are context only, and come back unsmoothed.
     """
-    points = np.asarray(points, dtype=np.float64)
     eyes = np.hypot(*(points[:, 33, :2] - points[:, 263, :2]).T)[:, None, None]
     depth = np.abs(points[:, 33, 2] - points[:, 263, 2])[:, None, None]
     size = np.hypot(eyes, depth)  # of the head, however it is turned
@@ -68,10 +67,8 @@ def _parabola(values: FloatArray, half: int, *, head: bool, tail: bool) -> Float
         low, high = reach, n - reach
         if high <= low:
             break
-        if reach < half:  # only towards the ends
-            spans = [(low, low + 1)] * head + [(high - 1, high)] * tail
-        else:
-            spans = [(low, high)]
+        ends = [(low, low + 1)] * head + [(high - 1, high)] * tail
+        spans = ends if reach < half else [(low, high)]
         for begin, end in spans:
             out[begin:end] = sum(
                 w * values[begin + shift : end + shift]

@@ -176,9 +176,9 @@ def _cast(content: _File) -> Cast:
         raise InputError(f"The size must be positive. Got {content.size}.")
     for kind, names in (
         ("person", [p.name for p in content.people]),
-        ("track", [t.number for t in content.tracks]),
+        ("track", [str(t.number) for t in content.tracks]),
     ):
-        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InputError(f"There is more than one {kind} {twice[0]}.")
     if any(not 0 < cut < content.n_frames for cut in content.cuts) or sorted(set(content.cuts)) != content.cuts:

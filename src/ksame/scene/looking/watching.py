@@ -20,7 +20,7 @@ from ksame.progress import Track as Progress
 from ksame.progress import silent
 from ksame.scene.looking.cuts import CutFinder
 from ksame.scene.looking.detecting import search, search_still
-from ksame.scene.looking.faces import N_BEST, Face, Picture
+from ksame.scene.looking.faces import N_BEST, Face
 from ksame.scene.looking.filling import Plan, plan, write_points
 from ksame.scene.looking.following import Eyes, Follower
 from ksame.scene.looking.joining import Stretch, join, mean_embedding
@@ -29,7 +29,6 @@ from ksame.scene.looking.storage import BOX, Place, Spool, finish, new_arrays, t
 from ksame.scene.sightings import Cast, Person, Track
 
 _AGREEING = 3  # frames in which a doubtful detection must be seen to count
-_DOUBTFUL = 0.4  # and how sure one of them must be
 _AHEAD = 2  # searches of whole frames that are begun ahead of time
 
 
@@ -72,8 +71,9 @@ def look(
         growing = work / "growing"
         shutil.rmtree(growing, ignore_errors=True)
         growing.mkdir(parents=True)
-    with ThreadPoolExecutor(options.threads, thread_name_prefix="look") as pool:
-        watcher = _Watcher(size, growing, options, pool, still=still)
+    # Whole frames are searched in a thread of their own: a network for whole frames takes much memory a thread.
+    with ThreadPoolExecutor(1, "scout") as scout, ThreadPoolExecutor(options.threads, "follower") as pool:
+        watcher = _Watcher(size, growing, options, scout, pool, still=still)
         for frame in track(typed(Sequence[Frame], frames), "looking"):
             watcher.read(frame)
         watcher.end()
@@ -99,19 +99,26 @@ class _Ended:
 
     face: Face
     shot: int
-    pictures: list[Picture]
-    embeddings: list[Future[FloatArray]]
+    pictures: list[tuple[int, float]]  # frame and quality
+    embeddings: FloatArray
 
 
 class _Watcher:
     def __init__(
-        self, size: tuple[int, int], growing: Path | None, options: Looking, pool: Executor, *, still: bool
+        self,
+        size: tuple[int, int],
+        growing: Path | None,
+        options: Looking,
+        scout: Executor,
+        pool: Executor,
+        *,
+        still: bool,
     ) -> None:
         self.size, self.options, self.still = size, options, still
         self.n_frames = 0
         self.cuts: list[int] = []
         self.ended: list[_Ended] = []
-        self._pool = pool
+        self._scout = scout
         self._eyes = Eyes(options)
         self._follower = Follower(
             self._eyes, pool, lambda number: Spool(None if growing is None else growing / f"{number}.rows")
@@ -153,11 +160,11 @@ class _Watcher:
         if pending.searched is not None:
             return
         if self.still:
-            pending.searched = self._pool.submit(search_still, self._eyes.detector, pending.rgb)
+            pending.searched = self._scout.submit(search_still, self._eyes.detector, pending.rgb)
             return
         every = self.options.tiny_every
         tiny = every > 0 and (pending.index - self._shot) % every == 0
-        pending.searched = self._pool.submit(search, self._eyes.detector, pending.rgb, self.options, tiny=tiny)
+        pending.searched = self._scout.submit(search, self._eyes.detector, pending.rgb, self.options, tiny=tiny)
 
     def _look(self, pending: _Pending) -> None:
         if pending.cut:
@@ -176,17 +183,16 @@ class _Watcher:
                 continue
             pictures = face.best
             embed = self._eyes.recogniser.embed
-            embeddings = [self._pool.submit(embed, p.pixels, p.points) for p in pictures]
-            empty = np.empty((0, 0, 3), dtype=np.uint8)
+            embeddings = np.array([embed(p.pixels, p.points) for p in pictures]).reshape(-1, 128)
             face.best = []
-            light = [Picture(p.frame, p.quality, empty, p.points) for p in pictures]
-            self.ended.append(_Ended(face, len(self.cuts), light, embeddings))
+            qualities = [(p.frame, p.quality) for p in pictures]
+            self.ended.append(_Ended(face, len(self.cuts), qualities, embeddings))
         self._follower.closed = []
 
 
 def _credible(face: Face, options: Looking) -> bool:
     """Tell whether a face was seen surely once, or doubtfully several times."""
-    return face.sure >= options.score or (face.n_seen >= _AGREEING and face.sure >= min(_DOUBTFUL, options.score))
+    return face.sure >= options.score or face.n_seen >= _AGREEING
 
 
 def _finished(watcher: _Watcher, work: Path | None) -> Cast:
@@ -199,9 +205,8 @@ def _finished(watcher: _Watcher, work: Path | None) -> Cast:
         face = one.face
         rows = face.spool.rows(face.length)
         plans.append(plan(rows, face.first, bounds[one.shot], watcher.options))
-        vectors = np.array([future.result() for future in one.embeddings]).reshape(-1, 128)
         entry, last = (np.array(rows[i, BOX], dtype=np.float64) for i in (0, -1))
-        stretches.append(Stretch(face.first, face.first + face.length, entry, last, vectors, one.shot))
+        stretches.append(Stretch(face.first, face.first + face.length, entry, last, one.embeddings, one.shot))
     arrays = new_arrays(sum(len(p) for p in plans), work)
     places, start = [], 0
     for number, (one, p) in enumerate(zip(ended, plans, strict=True), start=1):
@@ -224,7 +229,7 @@ def _finished(watcher: _Watcher, work: Path | None) -> Cast:
 
 def _names(groups: Sequence[int], plans: Sequence[Plan]) -> list[str]:
     """Call people P1, P2 and so on, by how many pixels of the recording they are in."""
-    amount = {group: 0.0 for group in groups}
+    amount = dict.fromkeys(groups, 0.0)
     for group, p in zip(groups, plans, strict=True):
         amount[group] += float(np.prod(p.boxes[:, 2:], axis=1).sum())
     order = sorted(amount, key=lambda group: (-amount[group], group))
@@ -232,16 +237,19 @@ def _names(groups: Sequence[int], plans: Sequence[Plan]) -> list[str]:
 
 
 def _people(
-    names: Sequence[str], tracks: Sequence[Track], stretches: Sequence[Stretch], pictures: Sequence[Sequence[Picture]]
+    names: Sequence[str],
+    tracks: Sequence[Track],
+    stretches: Sequence[Stretch],
+    pictures: Sequence[Sequence[tuple[int, float]]],
 ) -> tuple[Person, ...]:
     people = []
     for name in sorted(set(names), key=lambda name: int(name[1:])):
         mine = [i for i, other in enumerate(names) if other == name]
         best = sorted(
-            (-p.quality, tracks[i].number, p.frame)
+            (-quality, tracks[i].number, frame)
             for i in mine
-            for p in pictures[i]
-            if not np.isnan(tracks[i].points[p.frame - tracks[i].first, 0, 0])
+            for frame, quality in pictures[i]
+            if not np.isnan(tracks[i].points[frame - tracks[i].first, 0, 0])
         )
         chosen = tuple((number, frame) for _, number, frame in best[:N_BEST])
         people.append(Person(name, mean_embedding([stretches[i] for i in mine]), chosen))
