@@ -28,6 +28,8 @@ _LARGEST = 320  # above, the network sees parts; the next reduced copy has such 
 _REDUCE = 4
 _OVERLAP = 128  # a face cut by a tile's edge is smaller than this or found in the reduced copy
 _NARROWEST = 64  # OpenCV reads uninitialised memory when YuNet is given less than 33 pixels in either direction
+_NETWORKS = 4  # kept a thread, for tiles of different sizes
+_SMALL = 1 << 19  # pixels of the largest tile whose network is kept: it holds 100 bytes a pixel
 _SAME = 0.3  # overlap (intersection over union) above which two boxes are one face
 _INSIDE = 0.7  # share of the smaller box inside the larger, likewise
 
@@ -145,14 +147,23 @@ class Detector:
         if any(missing):
             tile = np.pad(tile, ((0, missing[0]), (0, missing[1]), (0, 0)))
         height, width = tile.shape[:2]
-        network = getattr(self._local, "network", None)
-        if network is None:
-            network = cv2.FaceDetectorYN.create(self._file, "", (width, height), score, _SAME, 5000)
-            self._local.network = network
-        network.setInputSize((width, height))
+        network = self._network(width, height)
         network.setScoreThreshold(score)
         _, found = network.detect(cv2.cvtColor(tile, cv2.COLOR_RGB2BGR))
         return np.empty((0, 15)) if found is None else np.asarray(found, dtype=np.float64)
+
+    def _network(self, width: int, height: int) -> Any:
+        """Return a network for tiles of one size: one that changes its size takes half as long again."""
+        networks = self._local.__dict__.setdefault("networks", {})
+        network = networks.pop((width, height), None)
+        if network is None:
+            network = cv2.FaceDetectorYN.create(self._file, "", (width, height), 0.6, _SAME, 5000)
+        if width * height > _SMALL:
+            return network
+        networks[width, height] = network  # the one used last comes last
+        while len(networks) > _NETWORKS:
+            del networks[next(iter(networks))]
+        return network
 
 
 _shared = threading.local()

@@ -1,0 +1,104 @@
+"""When and where to detect: whole frames at intervals, small parts of them where a face is expected."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.models import Detection, Detector
+from ksame.photographs import TURNS
+from ksame.scene.looking.boxes import around, centre, inside, overlap, side
+from ksame.scene.looking.options import Looking
+
+_FACE = 64  # side in pixels to which an expected face is scaled
+_REACH = 3.0  # side of the part that is searched, in sides of the face
+_TURNED = 40.0  # turned faces are looked for from this side on
+_LARGE = 2500  # photographs with a longer side are not enlarged
+_STILL = 0.4  # how sure the detector must be in photographs
+_ASIDE, _UNLIKE = 0.8, 2.0  # how far off, in sides, and how many times larger or smaller, an expected face may be
+_SAME, _INSIDE = 0.3, 0.7  # overlaps from which on two boxes are one face
+
+
+def search(detector: Detector, rgb: ByteArray, options: Looking, *, tiny: bool) -> list[Detection]:
+    """Search a whole frame of a recording, the surest face first.
+
+    Parameters
+    ----------
+    detector : Detector
+    rgb : ndarray of shape (height, width, 3)
+    options : Looking
+    tiny : bool
+        Look for small and for turned faces too.
+    """
+    found = detector.detect(rgb, score=options.low)
+    if tiny:
+        found += detector.detect(rgb, score=options.low, min_face=options.tiny)
+        found += detector.detect(rgb, score=options.score, min_face=_TURNED, rotations=TURNS)
+    return distinct(found) if tiny else found
+
+
+def search_still(detector: Detector, rgb: ByteArray) -> list[Detection]:
+    """Search a photograph: small faces and turned ones always."""
+    return detector.detect(rgb, score=_STILL, tiny=max(rgb.shape[:2]) <= _LARGE, rotations=TURNS)
+
+
+def search_near(detector: Detector, rgb: ByteArray, box: FloatArray, roll: float, score: float) -> Detection | None:
+    """Look for a face about where it is expected.
+
+    Parameters
+    ----------
+    detector : Detector
+    rgb : ndarray of shape (height, width, 3)
+    box : ndarray of shape (4,)
+    roll : float
+        How far the head was tilted, in radians: the part that is searched is turned upright.
+    score : float
+    """
+    size = max(side(box), 4.0)
+    scale, out = _FACE / size, round(_FACE * _REACH)
+    cos, sin = np.cos(roll) * scale, np.sin(roll) * scale
+    turn = np.array([[cos, sin], [-sin, cos]])
+    shift = (out - 1) / 2 - turn @ centre(box)
+    matrix = np.column_stack([turn, shift])
+    flags = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    part = cv2.warpAffine(rgb, matrix, (out, out), flags=flags, borderMode=cv2.BORDER_CONSTANT)
+    back = np.linalg.inv(turn)
+    best, nearest = None, np.inf
+    for found in detector.detect(np.asarray(part, dtype=np.uint8), score=score):
+        x, y, w, h = found.box
+        corners = np.array([[x, y], [x + w, y], [x, y + h], [x + w, y + h]])
+        middle = (corners.mean(axis=0) - shift) @ back.T
+        length = (w + h) / 2 / scale
+        off = float(np.hypot(*(middle - centre(box)))) / size
+        if off > _ASIDE or not 1 / _UNLIKE < length / size < _UNLIKE:
+            continue
+        if off + (1 - found.score) < nearest:
+            nearest = off + (1 - found.score)
+            left, top, wide, high = around((corners - shift) @ back.T)
+            if abs(sin) < 0.7 * scale and cos > 0:  # nearly upright: the box itself, not the one about its corners
+                left, top, wide, high = middle[0] - w / scale / 2, middle[1] - h / scale / 2, w / scale, h / scale
+            best = Detection(
+                (float(left), float(top), float(wide), float(high)), (found.points - shift) @ back.T, found.score
+            )
+    return best
+
+
+def distinct(found: list[Detection]) -> list[Detection]:
+    """Keep the surest of detections that are one face, surest first."""
+    kept: list[Detection] = []
+    for one in sorted(found, key=lambda d: -d.score):
+        if not any(same_face(np.array(one.box), np.array(other.box)) for other in kept):
+            kept.append(one)
+    return kept
+
+
+def same_face(a: FloatArray, b: FloatArray) -> bool:
+    """Tell whether two boxes are about one face."""
+    return bool(overlap(a, b)[0, 0] > _SAME or inside(a, b)[0, 0] > _INSIDE)
+
+
+def roll_of(points: FloatArray) -> float:
+    """Return how far a head is tilted, in radians, from its two eyes, (2 or more, 2)."""
+    x, y = points[1] - points[0]
+    return float(np.arctan2(y, x)) if abs(x) + abs(y) > 1e-6 else 0.0

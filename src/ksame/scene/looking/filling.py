@@ -1,0 +1,163 @@
+"""From what was seen of a face to a track without gaps.
+
+Where a face was hidden its box is interpolated, and grown the more the longer ago it was seen. Some frames before it
+appeared and after it vanished are filled too, but never across a cut. Meshes of heads turned too far are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.faces.faceset import FloatArray
+from ksame.scene.looking.boxes import grown
+from ksame.scene.looking.options import Looking
+from ksame.scene.looking.smoothing import CONTEXT, smooth
+from ksame.scene.looking.storage import BLENDSHAPES, BOX, POINTS, POSE, SMALL
+from ksame.scene.sightings import N_POINTS, How
+
+_SLACK = 7.0  # degrees that a head must turn back before its mesh is believed again
+_FLICKER = 3  # frames; meshes for fewer among frames without are dropped
+_BRIDGE = 3  # frames without a mesh that are interpolated between two similar ones
+_ALIKE = 0.2  # mean distance of the points of similar meshes, in sides of the face
+# Growth of boxes without a mesh: where seen, where filled, more for every frame since it was seen, and at most.
+_SEEN, _FILLED, _MORE, _MOST = 1.25, 1.35, 0.04, 1.8
+_CHUNK = 256  # rows smoothed at a time
+
+
+@dataclass(eq=False)
+class Plan:
+    """A track without gaps, but for its points.
+
+    Attributes
+    ----------
+    first : int
+    lead : int
+        Filled frames before the first that was seen.
+    boxes, poses, blendshapes, how : ndarray
+        As in :class:`ksame.scene.sightings.Track`.
+    meshed : ndarray of shape (n_frames,)
+        Where points will be.
+    measured : ndarray of shape (n_frames,)
+        Where they were measured; elsewhere they are interpolated.
+    """
+
+    first: int
+    lead: int
+    boxes: FloatArray
+    poses: FloatArray
+    blendshapes: FloatArray
+    how: NDArray[np.uint8]
+    meshed: NDArray[np.bool_]
+    measured: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.boxes)
+
+
+def plan(rows: NDArray[np.float32], first: int, shot: tuple[int, int], options: Looking) -> Plan:
+    """Fill the gaps of a track.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, WIDTH)
+        What was seen; the first and the last row hold a box.
+    first : int
+        Number of the first row's frame.
+    shot : (int, int)
+        First frame of the shot, and the first of the next.
+    options : Looking
+    """
+    small = np.array(rows[:, SMALL], dtype=np.float64)
+    lead = min(options.margin, first - shot[0])
+    trail = min(options.margin, shot[1] - first - len(rows))
+    small = np.pad(small, ((lead, trail), (0, 0)), constant_values=np.nan)
+    seen = ~np.isnan(small[:, 0])
+    measured = _believed(small[:, POSE], options)
+    at = np.arange(len(small))
+    boxes = np.stack([np.interp(at, at[seen], column) for column in small[seen][:, BOX].T], axis=1)
+    meshed = measured.copy()
+    poses = np.where(measured[:, None], small[:, POSE], 0.0)
+    blendshapes = np.where(measured[:, None], small[:, BLENDSHAPES], 0.0)
+    for begin, end in _bridges(rows, measured, lead):
+        meshed[begin:end] = True
+        share = (np.arange(begin, end) - begin + 1)[:, None] / (end - begin + 1)
+        for values in (poses, blendshapes):
+            values[begin:end] = (1 - share) * values[begin - 1] + share * values[end]
+    away = _distance(seen)
+    growth = np.where(seen, _SEEN, np.minimum(_FILLED + _MORE * away, _MOST))
+    boxes = np.where(meshed[:, None], boxes, grown(boxes, growth))
+    how = np.where(seen & (measured | ~meshed), How.SEEN, How.FILLED).astype(np.uint8)
+    return Plan(first - lead, lead, boxes, poses, blendshapes, how, meshed, measured)
+
+
+def write_points(rows: NDArray[np.float32], plan: Plan, out: NDArray[np.float32]) -> None:
+    """Write the points of a track, smoothed and bridged, NaN where there are none.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, WIDTH)
+    plan : Plan
+    out : ndarray of shape (len(plan), 478, 3)
+    """
+    for begin in range(0, len(plan), _CHUNK):
+        out[begin : begin + _CHUNK] = np.nan
+    for begin, end in runs(plan.measured):
+        for start in range(begin, end, _CHUNK):
+            stop = min(start + _CHUNK, end)
+            low, high = max(begin, start - CONTEXT), min(end, stop + CONTEXT)
+            part = rows[low - plan.lead : high - plan.lead, POINTS].reshape(-1, N_POINTS, 3)
+            even = smooth(np.asarray(part, dtype=np.float64), head=low == begin, tail=high == end)
+            out[start:stop] = even[start - low : stop - low]
+    for begin, end in runs(plan.meshed & ~plan.measured):
+        share = (np.arange(begin, end) - begin + 1)[:, None, None] / (end - begin + 1)
+        out[begin:end] = (1 - share) * out[begin - 1] + share * out[end]
+
+
+def runs(flags: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of every run of true values.
+
+    Examples
+    --------
+    >>> list(runs(np.array([True, True, False, True])))
+    [(0, 2), (3, 4)]
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        yield int(begin), int(end)
+
+
+def _believed(poses: FloatArray, options: Looking) -> NDArray[np.bool_]:
+    """Tell which meshes are of heads not turned too far; with slack, so that it does not flicker."""
+    believed = np.zeros(len(poses), dtype=bool)
+    slack = 0.0
+    for i, (yaw, pitch, _) in enumerate(poses):
+        believed[i] = abs(yaw) <= options.yaw - slack and abs(pitch) <= options.pitch - slack  # false for NaN
+        slack = 0.0 if believed[i] else _SLACK
+    if len(believed) > 2 * _FLICKER:
+        for begin, end in list(runs(believed)):
+            if end - begin < _FLICKER:
+                believed[begin:end] = False
+    return believed
+
+
+def _bridges(rows: NDArray[np.float32], measured: NDArray[np.bool_], lead: int) -> Iterator[tuple[int, int]]:
+    """Yield short gaps between two meshes that are alike."""
+    for begin, end in runs(~measured):
+        if begin == 0 or end == len(measured) or end - begin > _BRIDGE:
+            continue
+        a, b = (rows[i - lead, POINTS].reshape(N_POINTS, 3)[:, :2] for i in (begin - 1, end))
+        size = float(np.ptp(a, axis=0).mean())
+        if float(np.hypot(*(a - b).T).mean()) < _ALIKE * size:
+            yield begin, end
+
+
+def _distance(seen: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return for every frame how far the nearest is in which the face was seen."""
+    at = np.arange(len(seen))
+    before = np.maximum.accumulate(np.where(seen, at, -len(seen)))
+    after = np.minimum.accumulate(np.where(seen, at, 2 * len(seen))[::-1])[::-1]
+    return np.asarray(np.minimum(at - before, after - at))

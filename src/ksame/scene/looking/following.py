@@ -1,0 +1,270 @@
+"""Following faces from frame to frame, and back to where they began.
+
+A face with a mesh is followed by it. One without, or whose mesh is no longer believed, is looked for by the detector
+in the part of the frame where it should be. Detections over the whole frame say which faces are new, and confirm
+those that are followed: first the sure ones, then the doubtful (Zhang et al. 2022, ByteTrack, section 3).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+
+import numpy as np
+
+from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.models import Detection, Detector, FaceMesh, Mesh, SFace
+from ksame.scene.looking.boxes import centre, overlap, side
+from ksame.scene.looking.detecting import same_face, search_near
+from ksame.scene.looking.faces import Face, Found, found_by
+from ksame.scene.looking.options import Looking
+from ksame.scene.looking.storage import Spool
+
+_AGREE = 0.25  # overlap of a mesh with the detection it was begun from
+_JUMP = 0.6  # how far a mesh may move between frames, in sides
+_SWELL = 1.5  # how many times larger or smaller it may become
+_CLASH = 0.45  # overlap of two followed faces from which on they are one
+_UNSEEN = 3  # how often in a row the detector may not see what a mesh follows
+_OUT_OF_SIGHT = 5  # frames after which a face that comes back must look like itself
+_STRANGER = 0.25  # cosine below which it does not
+_DOUBTED = 4  # frames that a face may be missing which was never surely seen
+_NEARBY = 4  # frames for which a missing face is looked for at its place; after that, in searches of whole frames
+_BLINK = 2  # frames that may be missing on the way back
+_MEMORY = 24 << 20  # bytes of frames kept for the way back
+_SHORTEST_MEMORY = 4  # frames
+
+
+class Eyes:
+    """The networks, and what they tell about one face in one frame.
+
+    The recogniser takes much memory a thread, and is asked in the main thread only.
+    """
+
+    def __init__(self, options: Looking) -> None:
+        self.options = options
+        self.detector = Detector()
+        self.mesh = FaceMesh()
+        self.recogniser = SFace()
+
+    def take(self, rgb: ByteArray, detection: Detection) -> Found:
+        """Return a detected face, with its mesh where one is believed."""
+        return found_by(self._fit(rgb, detection), detection)
+
+    def follow(self, rgb: ByteArray, last: Found, expected: FloatArray, score: float) -> Found | None:
+        """Return a face about where it is expected, by its mesh or by a detection of at least ``score``."""
+        if last.mesh is not None:
+            mesh = self._step(rgb, last.mesh, centre(expected) - centre(last.box))
+            if mesh is not None:
+                return found_by(mesh, None)
+        detection = search_near(self.detector, rgb, expected, last.roll, score)
+        return None if detection is None else self.take(rgb, detection)
+
+    def near(self, rgb: ByteArray, found: Found) -> Detection | None:
+        """Ask the detector for a face that a mesh follows."""
+        return search_near(self.detector, rgb, found.box, found.roll, self.options.low)
+
+    def _fit(self, rgb: ByteArray, detection: Detection) -> Mesh | None:
+        if detection.side < self.options.mesh_side:
+            return None
+        mesh = self.mesh.fit(rgb, detection)
+        agrees = overlap(found_by(mesh, None).box, np.array(detection.box))[0, 0] > _AGREE
+        return mesh if mesh.presence >= self.options.presence and agrees else None
+
+    def _step(self, rgb: ByteArray, mesh: Mesh, move: FloatArray) -> Mesh | None:
+        shifted = Mesh(mesh.points + np.append(move, 0.0), mesh.presence, mesh.blendshapes, mesh.pose)
+        now = self.mesh.follow(rgb, shifted)
+        before, after = found_by(shifted, None).box, found_by(now, None).box
+        size = side(before)
+        sane = 1 / _SWELL < side(after) / size < _SWELL and np.hypot(*(centre(after) - centre(before))) < _JUMP * size
+        believed = now.presence >= self.options.presence and side(after) >= self.options.mesh_side
+        return now if believed and sane else None
+
+
+class Follower:
+    """Everyone in the shot so far.
+
+    Parameters
+    ----------
+    eyes : Eyes
+    pool : Executor
+        Runs what is independent of each other.
+    new_spool : callable
+        Returns where the rows of a new face go, by its number.
+    """
+
+    def __init__(self, eyes: Eyes, pool: Executor, new_spool: Callable[[int], Spool]) -> None:
+        self.eyes = eyes
+        self.faces: list[Face] = []
+        self.closed: list[Face] = []
+        self._pool = pool
+        self._new_spool = new_spool
+        self._count = 0
+        self._past: deque[tuple[ByteArray, list[FloatArray]]] = deque()  # frames of this shot and the boxes in them
+
+    def cut(self) -> None:
+        """End all: a new shot begins."""
+        self.closed += self.faces
+        self.faces = []
+        self._past.clear()
+
+    def step(self, frame: int, rgb: ByteArray, detections: Sequence[Detection] | None) -> None:
+        """Go on to the next frame.
+
+        Parameters
+        ----------
+        frame : int
+        rgb : ndarray of shape (height, width, 3)
+        detections : sequence of Detection or None
+            None where the whole frame was not searched.
+        """
+        seen = list(self._pool.map(lambda face: self._follow(rgb, face), self.faces))
+        self._part(rgb, seen)
+        fresh: list[Detection] = []
+        if detections is not None:
+            fresh = self._confirm(rgb, seen, detections)
+        for face, found in zip(self.faces, seen, strict=True):
+            face.write(found)
+            if found is not None:
+                face.portray(frame, rgb, found)
+        boxes = [found.box for found in seen if found is not None]
+        for detection, found in zip(fresh, self._pool.map(lambda d: self.eyes.take(rgb, d), fresh), strict=True):
+            if not any(same_face(found.box, box) for box in boxes):
+                boxes.append(found.box)
+                self._begin(frame, rgb, found, detection)
+        self._remember(rgb, boxes)
+        options = self.eyes.options
+        lost = [f for f in self.faces if f.missing > (options.patience if f.sure >= options.score else _DOUBTED)]
+        self.closed += lost
+        self.faces = [face for face in self.faces if face not in lost]
+
+    def _follow(self, rgb: ByteArray, face: Face) -> Found | None:
+        if face.missing > _NEARBY:
+            return None
+        return self.eyes.follow(rgb, face.last, face.expected(), self._needed(face))
+
+    def _needed(self, face: Face) -> float:
+        """Return how sure the detector must be to go on with a face: surer where it never was sure."""
+        options = self.eyes.options
+        return options.low if face.sure >= options.score else options.doubtful
+
+    def _part(self, rgb: ByteArray, seen: list[Found | None]) -> None:
+        """Where two followed faces became one, let the one go that looks less like it."""
+        for i in range(len(seen)):
+            for j in range(i):
+                a, b = seen[i], seen[j]
+                if a is None or b is None or overlap(a.box, b.box)[0, 0] <= _CLASH:
+                    continue
+                likeness = [self._likeness(rgb, found, self.faces[k]) for found, k in ((a, i), (b, j))]
+                nearness = [_offset(found, self.faces[k]) for found, k in ((a, i), (b, j))]
+                worse = i if (likeness[0] - nearness[0], j) < (likeness[1] - nearness[1], i) else j
+                seen[worse] = None
+
+    def _likeness(self, rgb: ByteArray, found: Found, face: Face) -> float:
+        """Return the cosine between a face as found and its best picture; 0 where either is missing."""
+        if found.mesh is None or not face.best:
+            return 0.0
+        best = face.best[0]
+        now = Face(0, 0, face.spool, found)
+        now.portray(0, rgb, found)
+        picture = now.best[0]
+        embed = self.eyes.recogniser.embed
+        return float(embed(picture.pixels, picture.points) @ embed(best.pixels, best.points))
+
+    def _confirm(self, rgb: ByteArray, seen: list[Found | None], detections: Sequence[Detection]) -> list[Detection]:
+        """Compare what is followed with what was detected; return the detections of nobody known."""
+        options = self.eyes.options
+        places = [face.expected() if found is None else found.box for face, found in zip(self.faces, seen, strict=True)]
+        free = list(range(len(self.faces)))
+        left: list[Detection] = []
+        for sure in (True, False):
+            some = [d for d in detections if (d.score >= options.score) == sure]
+            for d, k in _match(some, places, free, self.faces):
+                if k is None or not self._rejoin(rgb, k, d, seen):
+                    left.append(d)
+                else:
+                    free.remove(k)
+                    self.faces[k].unsupported = 0
+        for k in free:
+            found, face = seen[k], self.faces[k]
+            if found is None or found.detection is not None:
+                continue
+            near = self._pool.submit(self.eyes.near, rgb, found).result()
+            face.unsupported = 0 if near is not None else face.unsupported + 1
+            if face.unsupported > _UNSEEN:
+                seen[k] = None
+        known = [found.box for found in seen if found is not None]
+        left = [d for d in left if d.score >= options.doubtful]
+        return [d for d in left if not any(same_face(np.array(d.box), box) for box in known)]
+
+    def _rejoin(self, rgb: ByteArray, k: int, detection: Detection, seen: list[Found | None]) -> bool:
+        """Give a detection to the face it was matched with, unless that was gone and comes back as somebody else."""
+        face, found = self.faces[k], seen[k]
+        if found is None:
+            found = self._pool.submit(self.eyes.take, rgb, detection).result()
+            gone = face.missing >= _OUT_OF_SIGHT and found.mesh is not None and bool(face.best)
+            if gone and self._likeness(rgb, found, face) < _STRANGER:
+                return False
+            seen[k] = found
+        elif found.detection is None:
+            seen[k] = Found(found.box, found.mesh, detection)
+        return True
+
+    def _begin(self, frame: int, rgb: ByteArray, found: Found, detection: Detection) -> None:
+        """Begin a face, going back to where it appeared."""
+        before: list[tuple[ByteArray, Found | None]] = []
+        ahead = Face(0, 0, Spool(None), found)
+        ahead.write(Found(found.box, found.mesh, detection))
+        for past, boxes in reversed(self._past):
+            earlier = self._pool.submit(self._follow, past, ahead).result()
+            if earlier is not None and any(same_face(earlier.box, box) for box in boxes):
+                break
+            ahead.write(earlier)
+            if ahead.missing > _BLINK:
+                break
+            before.append((past, earlier))
+            if earlier is not None:
+                boxes.append(earlier.box)
+        while before and before[-1][1] is None:
+            before.pop()
+        self._count += 1
+        face = Face(self._count, frame - len(before), self._new_spool(self._count), found)
+        for back, (past, earlier) in enumerate(reversed(before)):
+            face.write(earlier)
+            if earlier is not None:
+                face.portray(face.first + back, past, earlier)
+        face.write(Found(found.box, found.mesh, detection))
+        face.portray(frame, rgb, found)
+        self.faces.append(face)
+
+    def _remember(self, rgb: ByteArray, boxes: Iterable[FloatArray]) -> None:
+        self._past.append((rgb, list(boxes)))
+        longest = max(_SHORTEST_MEMORY, self.eyes.options.detect_every, _MEMORY // rgb.nbytes)
+        longest = min(longest, max(self.eyes.options.tiny_every, _SHORTEST_MEMORY))
+        while len(self._past) > longest:
+            self._past.popleft()
+
+
+def _offset(found: Found, face: Face) -> float:
+    """Return how far a face is from where it was expected, in sides."""
+    return float(np.hypot(*(centre(found.box) - centre(face.expected())))) / max(side(found.box), 1.0)
+
+
+def _match(
+    detections: Sequence[Detection], places: Sequence[FloatArray], free: Sequence[int], faces: Sequence[Face]
+) -> list[tuple[Detection, int | None]]:
+    """Pair detections with the faces that are free, nearest pairs first."""
+    pairs = []
+    for i, detection in enumerate(detections):
+        box = np.array(detection.box)
+        for k in free:
+            size = max(side(places[k]), 1.0)
+            off = float(np.hypot(*(centre(box) - centre(places[k])))) / size
+            reach = 0.6 + 0.1 * min(faces[k].missing, 10)
+            if off < reach and 0.5 < side(box) / size < 2.0:
+                pairs.append((off, i, k))
+    taken: dict[int, int] = {}
+    for _, i, k in sorted(pairs):
+        if i not in taken and k not in taken.values():
+            taken[i] = k
+    return [(detection, taken.get(i)) for i, detection in enumerate(detections)]

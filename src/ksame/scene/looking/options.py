@@ -1,0 +1,95 @@
+"""How a recording is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ksame.errors import parameter_error
+from ksame.faces.faceset import ByteArray
+from ksame.photographs import PRESENCE
+
+
+class Frame(Protocol):
+    """One picture of a recording."""
+
+    @property
+    def index(self) -> int:
+        """Its number, from 0, without gaps."""
+        ...
+
+    @property
+    def time(self) -> float:
+        """When it is shown, in seconds."""
+        ...
+
+    @property
+    def pixels(self) -> ByteArray:
+        """8-bit RGB, (height, width, 3)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Looking:
+    """How a recording is looked at.
+
+    Parameters
+    ----------
+    score : float
+        How sure the detector must be for one detection to be a face.
+    doubtful : float
+        How sure it must be where several frames agree.
+    low : float
+        How sure it must be where a face is expected.
+    detect_every : int
+        Whole frames are searched every so many frames; between, faces are followed.
+    tiny_every : int
+        Whole frames are searched for small and for turned faces every so many frames; 0 for never.
+    tiny : float
+        Side in pixels of the smallest face looked for then.
+    presence : float
+        Probability below which a mesh is not believed.
+    mesh_side : float
+        Faces smaller than so many pixels get no mesh.
+    yaw, pitch : float
+        Meshes of heads turned further, in degrees, are not believed.
+    patience : int
+        For how many frames a face may be hidden and still be the same track.
+    margin : int
+        How many frames before and after a track are filled.
+    same_person : float
+        Cosine of SFace embeddings above which two tracks are one person.
+    threads : int
+        How many threads look. The result does not depend on it.
+    """
+
+    score: float = 0.6
+    doubtful: float = 0.45
+    low: float = 0.3
+    detect_every: int = 3
+    tiny_every: int = 48
+    tiny: float = 16.0
+    presence: float = PRESENCE
+    mesh_side: float = 30.0
+    yaw: float = 55.0
+    pitch: float = 45.0
+    patience: int = 30
+    margin: int = 6
+    same_person: float = 0.45
+    threads: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("score", "doubtful", "low", "presence"):
+            if not 0 < getattr(self, name) <= 1:
+                raise parameter_error(name, "Looking", "a number in (0, 1]", getattr(self, name))
+        if not self.low <= self.doubtful <= self.score:
+            expected = f"between low ({self.low}) and score ({self.score})"
+            raise parameter_error("doubtful", "Looking", expected, self.doubtful)
+        for name, least in (("detect_every", 1), ("tiny_every", 0), ("patience", 0), ("margin", 0), ("threads", 1)):
+            if getattr(self, name) < least:
+                raise parameter_error(name, "Looking", f"an integer of at least {least}", getattr(self, name))
+        for name in ("tiny", "mesh_side", "yaw", "pitch"):
+            if not getattr(self, name) > 0:
+                raise parameter_error(name, "Looking", "a number above 0", getattr(self, name))
+        if not -1 < self.same_person < 1:
+            raise parameter_error("same_person", "Looking", "a cosine in (-1, 1)", self.same_person)

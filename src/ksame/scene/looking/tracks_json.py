@@ -1,0 +1,238 @@
+"""Tracks as a JSON file that a person can edit: who is who, which faces there are, and where.
+
+Each track has one line a frame: its number, how the face is known ("seen", "filled" or "added"), and left, top, width
+and height of the box. What may be edited:
+
+- the ``person`` of a track, to give it to somebody else; a person without tracks may be deleted;
+- a whole track, which is then left out: **the face is no longer replaced**;
+- boxes, and lines at the beginning and the end of a track. Frames left out between two lines are interpolated, so a new
+  track needs only a few lines, of which ``how`` is "added";
+- a mesh belongs to its frame, and is used only where that line has not become "added".
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ksame.errors import InputError, OutputError
+from ksame.scene.sightings import N_POINTS, Cast, How, Person, Track
+
+SCHEMA, VERSION = "ksame/tracks", 1
+_BLOCK = 64  # frames whose meshes are packed together
+_POSE, _BLENDSHAPES, _POINTS = slice(0, 3), slice(3, 55), slice(55, 55 + 3 * N_POINTS)
+_SCALES = np.array([100.0] * 3 + [10_000.0] * 52 + [100.0] * (3 * N_POINTS))
+_WORDS = {How.SEEN: "seen", How.FILLED: "filled", How.ADDED: "added"}
+_LONGEST = 1 << 30  # frames
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class _Meshes(_Strict):
+    first: int = Field(ge=0)
+    count: int = Field(ge=1, le=_BLOCK)
+    data: str
+
+
+class _Track(_Strict):
+    number: int = Field(ge=0)
+    person: str = Field(min_length=1)
+    frames: list[tuple[int, Literal["seen", "filled", "added"], float, float, float, float]] = Field(min_length=1)
+    meshes: list[_Meshes] = []
+
+
+class _Person(_Strict):
+    name: str = Field(min_length=1)
+    embedding: list[float] | None = None
+    best: list[tuple[int, int]] = []
+
+
+class _File(_Strict):
+    schema_: Literal["ksame/tracks"] = Field(alias="schema")
+    version: Literal[1]
+    size: tuple[int, int]
+    n_frames: int = Field(ge=0, le=_LONGEST)
+    cuts: list[int] = []
+    people: list[_Person]
+    tracks: list[_Track]
+
+
+def write_tracks(cast: Cast, path: Path) -> None:
+    """Write a cast as JSON.
+
+    Raises
+    ------
+    OutputError
+        When it cannot be written; nothing then stands under ``path``.
+    """
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        with partial.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(_lines(cast))
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    except OSError as error:
+        raise OutputError(f"{path}: the tracks cannot be written ({error}).") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_tracks(path: Path) -> Cast:
+    """Read a cast from JSON, perhaps edited.
+
+    Raises
+    ------
+    InputError
+        When the file is not there, is no such file, or contradicts itself.
+    """
+    try:
+        content = _File.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: the tracks cannot be read ({error}).") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise InputError(
+            f"{path}: these are not tracks as `--tracks` writes them. At {place}: {first['msg']}."
+        ) from error
+    try:
+        return _cast(content)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _lines(cast: Cast) -> Iterator[str]:
+    head = {"schema": SCHEMA, "version": VERSION, "size": list(cast.size), "n_frames": cast.n_frames}
+    yield json.dumps(head | {"cuts": cast.cuts.tolist()}, indent=1)[:-2] + ',\n "people": [\n'
+    for i, person in enumerate(cast.people):
+        row = {
+            "name": person.name,
+            "embedding": None if person.embedding is None else [round(float(v), 6) for v in person.embedding],
+            "best": [list(pair) for pair in person.best],
+        }
+        yield "  " + json.dumps(row) + ("," if i + 1 < len(cast.people) else "") + "\n"
+    yield ' ],\n "tracks": [\n'
+    for i, track in enumerate(cast.tracks):
+        yield f'  {{"number": {track.number}, "person": {json.dumps(track.person)}, "frames": [\n'
+        for j in range(len(track)):
+            box = [round(float(value), 2) for value in track.boxes[j]]
+            row_ = [track.first + j, _WORDS[How(int(track.how[j]))], *box]
+            yield "   " + json.dumps(row_) + ("," if j + 1 < len(track) else "") + "\n"
+        yield '   ],\n   "meshes": [\n'
+        blocks = list(_blocks(track.meshed()))
+        for j, (begin, end) in enumerate(blocks):
+            block = {"first": track.first + begin, "count": end - begin, "data": _packed(track, begin, end)}
+            yield "    " + json.dumps(block) + ("," if j + 1 < len(blocks) else "") + "\n"
+        yield "   ]}" + ("," if i + 1 < len(cast.tracks) else "") + "\n"
+    yield " ]\n}\n"
+
+
+def _blocks(meshed: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of stretches of frames with a mesh, at most ``_BLOCK`` long."""
+    begin = None
+    for i, has in enumerate([*meshed.tolist(), False]):
+        if begin is not None and (not has or i - begin == _BLOCK):
+            yield begin, i
+            begin = None
+        if has and begin is None:
+            begin = i
+
+
+def _packed(track: Track, begin: int, end: int) -> str:
+    """Return poses, blendshapes and points as whole numbers, each frame's difference to the one before."""
+    rows = slice(begin, end)
+    parts = [track.poses[rows], track.blendshapes[rows], track.points[rows].reshape(end - begin, -1)]
+    values = np.round(np.concatenate(parts, axis=1) * _SCALES).astype("<i4")
+    values[1:] = np.diff(values, axis=0)
+    return base64.b64encode(zlib.compress(values.tobytes(), 6)).decode("ascii")
+
+
+def _unpacked(block: _Meshes, track: int) -> NDArray[np.float64]:
+    try:
+        data = zlib.decompress(base64.b64decode(block.data, validate=True))
+        values = np.frombuffer(data, dtype="<i4").reshape(block.count, len(_SCALES))
+    except (ValueError, zlib.error) as error:
+        raise InputError(
+            f"The meshes from frame {block.first} on of track {track} are damaged ({error}). Delete that block to have "
+            "these frames masked."
+        ) from error
+    return np.asarray(np.cumsum(values, axis=0, dtype=np.int64) / _SCALES)
+
+
+def _cast(content: _File) -> Cast:
+    if min(content.size) < 1:
+        raise InputError(f"The size must be positive. Got {content.size}.")
+    for kind, names in (
+        ("person", [p.name for p in content.people]),
+        ("track", [str(t.number) for t in content.tracks]),
+    ):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InputError(f"There is more than one {kind} {twice[0]}.")
+    if any(not 0 < cut < content.n_frames for cut in content.cuts) or sorted(set(content.cuts)) != content.cuts:
+        raise InputError(f"Cuts must be rising frame numbers from 1 to {content.n_frames - 1}. Got {content.cuts}.")
+    tracks = tuple(_track(track, content) for track in content.tracks)
+    spans = {track.number: track for track in tracks}
+    people = []
+    for person in content.people:
+        if person.embedding is not None and len(person.embedding) != 128:
+            raise InputError(f"The embedding of {person.name} must have 128 numbers. Got {len(person.embedding)}.")
+        best = tuple((n, f) for n, f in person.best if n in spans and _is_good(spans[n], f, person.name))
+        embedding = None if person.embedding is None else np.array(person.embedding)
+        people.append(Person(person.name, embedding, best))
+    return Cast(content.size, content.n_frames, tuple(people), tracks, np.array(content.cuts, dtype=np.intp))
+
+
+def _is_good(track: Track, frame: int, person: str) -> bool:
+    """Tell whether a frame that was among the best still is one of this person, with a mesh."""
+    sighting = track.at(frame)
+    return track.person == person and sighting is not None and sighting.points is not None
+
+
+def _track(track: _Track, content: _File) -> Track:
+    number = track.number
+    if track.person not in {person.name for person in content.people}:
+        raise InputError(f"Track {number} belongs to {track.person!r}, who is not among the people. Add them there.")
+    at = np.array([row[0] for row in track.frames], dtype=np.int64)
+    if np.any(np.diff(at) <= 0):
+        raise InputError(f"The frames of track {number} must rise from line to line.")
+    if at[0] < 0 or at[-1] >= content.n_frames:
+        raise InputError(f"Track {number} leaves the recording's {content.n_frames} frames.")
+    given = np.array([row[2:] for row in track.frames], dtype=np.float64)
+    if np.any(given[:, 2:] <= 0):
+        raise InputError(f"A box of track {number} has no width or no height.")
+    first, n = int(at[0]), int(at[-1] - at[0] + 1)
+    frames = np.arange(first, first + n)
+    boxes = np.stack([np.interp(frames, at, column) for column in given.T], axis=1).astype(np.float32)
+    codes = {word: how for how, word in _WORDS.items()}
+    lines = np.array([codes[row[1]] for row in track.frames], dtype=np.uint8)
+    how = np.full(n, How.ADDED if np.all(lines == How.ADDED) else How.FILLED, dtype=np.uint8)
+    how[at - first] = lines
+    arrays: dict[str, NDArray[Any]] = {
+        "points": np.full((n, N_POINTS, 3), np.nan, dtype=np.float32),
+        "blendshapes": np.zeros((n, 52), dtype=np.float32),
+        "poses": np.zeros((n, 3), dtype=np.float32),
+    }
+    kept = np.zeros(n, dtype=bool)
+    kept[at - first] = lines != How.ADDED
+    for block in track.meshes:
+        values = _unpacked(block, number)
+        here = np.arange(block.first, block.first + block.count) - first
+        use = (here >= 0) & (here < n)
+        use[use] = kept[here[use]]
+        arrays["poses"][here[use]] = values[use, _POSE]
+        arrays["blendshapes"][here[use]] = values[use, _BLENDSHAPES]
+        arrays["points"][here[use]] = values[use, _POINTS].reshape(-1, N_POINTS, 3)
+    return Track(number, track.person, first, boxes, how=how, **arrays)

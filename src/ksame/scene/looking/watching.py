@@ -1,0 +1,256 @@
+"""Pass 1: look at every frame once, and tell who was where."""
+
+from __future__ import annotations
+
+import shutil
+from collections import deque
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import cast as typed
+
+import numpy as np
+
+from ksame.errors import InputError
+from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.models import Detection
+from ksame.progress import Track as Progress
+from ksame.progress import silent
+from ksame.scene.looking.cuts import CutFinder
+from ksame.scene.looking.detecting import search, search_still
+from ksame.scene.looking.faces import N_BEST, Face
+from ksame.scene.looking.filling import Plan, plan, write_points
+from ksame.scene.looking.following import Eyes, Follower
+from ksame.scene.looking.joining import Stretch, join, mean_embedding
+from ksame.scene.looking.options import Frame, Looking
+from ksame.scene.looking.storage import BOX, Place, Spool, finish, new_arrays, tracks_of
+from ksame.scene.sightings import Cast, Person, Track
+
+_AGREEING = 3  # frames in which a doubtful detection must be seen to count
+_AHEAD = 2  # searches of whole frames that are begun ahead of time
+
+
+def look(
+    frames: Iterable[Frame],
+    size: tuple[int, int],
+    work: Path | None = None,
+    options: Looking | None = None,
+    *,
+    still: bool = False,
+    track: Progress = silent,
+) -> Cast:
+    """Find everyone in a photograph or a recording.
+
+    Memory does not grow with the length of the recording where ``work`` is given.
+
+    Parameters
+    ----------
+    frames : iterable of Frame
+        In order, numbered from 0; gone through once.
+    size : (int, int)
+        Width and height of the frames.
+    work : Path, optional
+        Folder for what is seen. The finished cast is kept there, for :func:`load_cast`; an unfinished one is begun
+        anew. None keeps all in memory.
+    options : Looking, optional
+    still : bool
+        A photograph: small and turned faces are looked for at once, and every face is somebody else.
+    track : Track
+        Shows progress.
+
+    Returns
+    -------
+    cast : Cast
+    """
+    options = options or Looking()
+    growing = None
+    if work is not None:
+        finish(work, None)
+        growing = work / "growing"
+        shutil.rmtree(growing, ignore_errors=True)
+        growing.mkdir(parents=True)
+    # Whole frames are searched in a thread of their own: a network for whole frames takes much memory a thread.
+    with ThreadPoolExecutor(1, "scout") as scout, ThreadPoolExecutor(options.threads, "follower") as pool:
+        watcher = _Watcher(size, growing, options, scout, pool, still=still)
+        for frame in track(typed(Sequence[Frame], frames), "looking"):
+            watcher.read(frame)
+        watcher.end()
+        found = _finished(watcher, work)
+    if growing is not None:
+        shutil.rmtree(growing, ignore_errors=True)
+    return found
+
+
+@dataclass(eq=False)
+class _Pending:
+    """A frame that was read and waits to be looked at."""
+
+    index: int
+    rgb: ByteArray
+    cut: bool
+    searched: Future[list[Detection]] | None = None
+
+
+@dataclass(eq=False)
+class _Ended:
+    """A face that is no longer followed."""
+
+    face: Face
+    shot: int
+    pictures: list[tuple[int, float]]  # frame and quality
+    embeddings: FloatArray
+
+
+class _Watcher:
+    def __init__(
+        self,
+        size: tuple[int, int],
+        growing: Path | None,
+        options: Looking,
+        scout: Executor,
+        pool: Executor,
+        *,
+        still: bool,
+    ) -> None:
+        self.size, self.options, self.still = size, options, still
+        self.n_frames = 0
+        self.cuts: list[int] = []
+        self.ended: list[_Ended] = []
+        self._scout = scout
+        self._eyes = Eyes(options)
+        self._follower = Follower(
+            self._eyes, pool, lambda number: Spool(None if growing is None else growing / f"{number}.rows")
+        )
+        self._finder = CutFinder()
+        self._pending: deque[_Pending] = deque()
+        self._shot = 0  # number of the first frame of the shot that is being read
+
+    def read(self, frame: Frame) -> None:
+        """Take a frame."""
+        rgb = np.ascontiguousarray(frame.pixels)
+        if frame.index != self.n_frames or rgb.shape != (self.size[1], self.size[0], 3) or rgb.dtype != np.uint8:
+            raise InputError(
+                f"Expected frame {self.n_frames} as 8-bit RGB of {self.size[0]}x{self.size[1]} pixels. "
+                f"Got frame {frame.index}, {rgb.dtype}, of the shape {rgb.shape}."
+            )
+        cut = self._finder.is_cut(rgb)
+        if cut:
+            self._shot = frame.index
+            self._search(self._pending[-1])  # who was in the last frames of a shot must not be missed
+        pending = _Pending(frame.index, rgb, cut)
+        if (frame.index - self._shot) % self.options.detect_every == 0:
+            self._search(pending)
+        self._pending.append(pending)
+        self.n_frames += 1
+        if len(self._pending) > _AHEAD * self.options.detect_every:
+            self._look(self._pending.popleft())
+
+    def end(self) -> None:
+        """Look at what is left."""
+        if self._pending:
+            self._search(self._pending[-1])
+        while self._pending:
+            self._look(self._pending.popleft())
+        self._follower.cut()
+        self._take_ended()
+
+    def _search(self, pending: _Pending) -> None:
+        if pending.searched is not None:
+            return
+        if self.still:
+            pending.searched = self._scout.submit(search_still, self._eyes.detector, pending.rgb)
+            return
+        every = self.options.tiny_every
+        tiny = every > 0 and (pending.index - self._shot) % every == 0
+        pending.searched = self._scout.submit(search, self._eyes.detector, pending.rgb, self.options, tiny=tiny)
+
+    def _look(self, pending: _Pending) -> None:
+        if pending.cut:
+            self._follower.cut()
+            self._take_ended()
+            self.cuts.append(pending.index)
+        detections = None if pending.searched is None else pending.searched.result()
+        self._follower.step(pending.index, pending.rgb, detections)
+        self._take_ended()
+
+    def _take_ended(self) -> None:
+        """Have the best pictures of faces that ended recognised, and let the pictures go."""
+        for face in self._follower.closed:
+            if not (self.still or _credible(face, self.options)):
+                face.spool.drop()
+                continue
+            pictures = face.best
+            embed = self._eyes.recogniser.embed
+            embeddings = np.array([embed(p.pixels, p.points) for p in pictures]).reshape(-1, 128)
+            face.best = []
+            qualities = [(p.frame, p.quality) for p in pictures]
+            self.ended.append(_Ended(face, len(self.cuts), qualities, embeddings))
+        self._follower.closed = []
+
+
+def _credible(face: Face, options: Looking) -> bool:
+    """Tell whether a face was seen surely once, or doubtfully several times."""
+    return face.sure >= options.score or face.n_seen >= _AGREEING
+
+
+def _finished(watcher: _Watcher, work: Path | None) -> Cast:
+    """Fill, smooth and join what was seen."""
+    ended = sorted(watcher.ended, key=lambda e: (e.face.first, e.face.number))
+    bounds = list(pairwise([0, *watcher.cuts, watcher.n_frames]))
+    plans: list[Plan] = []
+    stretches: list[Stretch] = []
+    for one in ended:
+        face = one.face
+        rows = face.spool.rows(face.length)
+        plans.append(plan(rows, face.first, bounds[one.shot], watcher.options))
+        entry, last = (np.array(rows[i, BOX], dtype=np.float64) for i in (0, -1))
+        stretches.append(Stretch(face.first, face.first + face.length, entry, last, one.embeddings, one.shot))
+    arrays = new_arrays(sum(len(p) for p in plans), work)
+    places, start = [], 0
+    for number, (one, p) in enumerate(zip(ended, plans, strict=True), start=1):
+        span = slice(start, start + len(p))
+        for name in ("boxes", "poses", "blendshapes", "how"):
+            arrays[name][span] = getattr(p, name)
+        write_points(one.face.spool.rows(one.face.length), p, arrays["points"][span])
+        one.face.spool.drop()
+        places.append(Place(number, p.first, start, len(p)))
+        start += len(p)
+    groups = list(range(len(ended))) if watcher.still else join(stretches, watcher.options.same_person)
+    names = _names(groups, plans)
+    tracks = tracks_of(arrays, places, names)
+    people = _people(names, tracks, stretches, [one.pictures for one in ended])
+    cast = Cast(watcher.size, watcher.n_frames, people, tracks, np.array(watcher.cuts, dtype=np.intp))
+    if work is not None:
+        finish(work, cast)
+    return cast
+
+
+def _names(groups: Sequence[int], plans: Sequence[Plan]) -> list[str]:
+    """Call people P1, P2 and so on, by how many pixels of the recording they are in."""
+    amount = dict.fromkeys(groups, 0.0)
+    for group, p in zip(groups, plans, strict=True):
+        amount[group] += float(np.prod(p.boxes[:, 2:], axis=1).sum())
+    order = sorted(amount, key=lambda group: (-amount[group], group))
+    return [f"P{order.index(group) + 1}" for group in groups]
+
+
+def _people(
+    names: Sequence[str],
+    tracks: Sequence[Track],
+    stretches: Sequence[Stretch],
+    pictures: Sequence[Sequence[tuple[int, float]]],
+) -> tuple[Person, ...]:
+    people = []
+    for name in sorted(set(names), key=lambda name: int(name[1:])):
+        mine = [i for i, other in enumerate(names) if other == name]
+        best = sorted(
+            (-quality, tracks[i].number, frame)
+            for i in mine
+            for frame, quality in pictures[i]
+            if not np.isnan(tracks[i].points[frame - tracks[i].first, 0, 0])
+        )
+        chosen = tuple((number, frame) for _, number, frame in best[:N_BEST])
+        people.append(Person(name, mean_embedding([stretches[i] for i in mine]), chosen))
+    return tuple(people)
