@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import cv2
 import numpy as np
@@ -14,12 +15,13 @@ from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.spaces.facemodel import FaceModel, face_model
-from ksame.spaces.facemodel.geometry import CROWN, EYES, INNER_LIPS, IRISES, OVAL, with_forehead
+from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, IRISES, OVAL
 
 Rows = NDArray[np.float32]
 
 _FEATHER = 5.0  # width of the rim over which the surrogate fades in, in pixels of the base
 _REACH = 20.0  # how far inwards the rim's colours are carried, in pixels of the base
+_EDGE = 7.0  # how wide the edge is on which hair grows
 _RIM = 4.0  # how far inside the edge the rim's colours are read
 N_RIM = 144
 _LIDS = tuple(tuple(ring) for ring in EYES)
@@ -45,8 +47,12 @@ class Canvas:
         Rows of pixels that give each station of the rim its colour.
     rim_weights : ndarray of shape (n_pixels, 2), rim_index : ndarray of shape (n_pixels, 2)
         Between which two stations a pixel lies and how much each counts, fading inwards.
+    inner : ndarray of bool
+        Brows, eyes, nose and mouth, but not the openings between lids and lips: where contrast is measured.
     fringe : ndarray of bool
         Forehead and temples, where hair may hang into the face.
+    crown : ndarray of bool
+        The part of it along the edge, from which hair grows.
     inwards : ndarray of shape (478,)
         How much of a surrogate's shape each point takes: none on the rim.
     """
@@ -59,7 +65,9 @@ class Canvas:
     rim_rows: IntArray
     rim_weights: Rows
     rim_index: IntArray
+    inner: NDArray[np.bool_]
     fringe: NDArray[np.bool_]
+    crown: NDArray[np.bool_]
     inwards: FloatArray
 
 
@@ -69,8 +77,8 @@ def canvas() -> Canvas:
     model = face_model()
     mask, base = model.warp.mask, model.base
     padded = np.pad(mask, 1).astype(np.uint8)
-    depth = np.asarray(cv2.distanceTransform(padded, cv2.DIST_L2, 5))[1:-1, 1:-1]
-    own = np.zeros(model.size, dtype=np.float32)
+    depth: Any = np.asarray(cv2.distanceTransform(padded, cv2.DIST_L2, 5))[1:-1, 1:-1]
+    own: Any = np.zeros(model.size, dtype=np.float32)
     for ring in (*_LIDS, INNER_LIPS):
         own = np.maximum(own, _filled(model.size, base[list(ring), :2]))
     own = cv2.GaussianBlur(own, (0, 0), 1.0)
@@ -90,7 +98,9 @@ def canvas() -> Canvas:
         rim_rows,
         rim_weights,
         rim_index,
+        (mask & (depth > 14) & ~evener.forehead & (own < 0.1))[mask],
         evener.forehead[mask],
+        (evener.forehead & (depth < _EDGE))[mask],
         _inwards(base),
     )
 
@@ -126,7 +136,7 @@ def _inwards(base: FloatArray) -> FloatArray:
 def _filled(size: tuple[int, int], points: FloatArray) -> NDArray[np.float32]:
     image = np.zeros(size, dtype=np.uint8)
     cv2.fillPoly(image, [np.rint(points * 16).astype(np.int32)], 255, cv2.LINE_AA, 4)
-    return image.astype(np.float32) / 255
+    return np.asarray(image, dtype=np.float32) / np.float32(255)
 
 
 def keep_openings(change: FloatArray) -> FloatArray:
@@ -141,6 +151,3 @@ def keep_openings(change: FloatArray) -> FloatArray:
     for upper, lower in _LIP_PAIRS:
         change[[upper, lower]] = 0.5 * (change[upper] + change[lower])
     return change
-
-
-__all__ = ["CROWN", "N_RIM", "Canvas", "canvas", "keep_openings", "with_forehead"]

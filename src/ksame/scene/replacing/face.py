@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import cv2
@@ -17,14 +18,16 @@ from numpy.typing import NDArray
 
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.scene.replacing.canvas import Canvas, Rows, canvas, keep_openings
-from ksame.scene.replacing.light import exponential, fit_light, logarithm, match_rim
+from ksame.scene.replacing.light import DARK, fit_light, logarithm, match_rim, matched_contrast
 from ksame.scene.replacing.rim import Cover, cover_rim, ring_window
 from ksame.scene.replacing.surrogate import Surrogate, expression_of
 from ksame.spaces.facemodel.geometry import with_forehead
 
 _HAIR = 0.32  # difference in log brightness from the surrogate's skin at which a forehead pixel is hair
 _TINT = 0.25  # the same for colour
-_CHANGE = 0.6  # the most that a frame may differ from the reference, in logarithms
+_SOFT = 0.011  # detail finer than this is the surrogate's, in widths of the face
+_GAIN = 1.6  # the most by which colours are multiplied or divided, in logarithms
+_SMALLEST = 40  # width of the smallest copy of a fitted surrogate
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +39,16 @@ class Reference:
     shape : ndarray of shape (478, 3)
         Aligned to the base, z towards the viewer.
     seen : ndarray of shape (n_pixels, 3)
-        Log colours.
+        Softened log colours.
     expression : ndarray of shape (n_expression,)
+    grain : float
+        Standard deviation of the noise, in 8-bit steps.
     """
 
     shape: FloatArray
     seen: Rows
     expression: FloatArray
+    grain: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +59,16 @@ class Fitted:
     ----------
     change : ndarray of shape (478, 3)
         From the reference's shape to the surrogate's, on the base.
-    lit : ndarray of shape (n_pixels, 3)
-        Log colours.
-    alpha : ndarray of shape (n_pixels,)
+    levels : tuple of ndarray of shape (height, width, 4)
+        On the base and on smaller copies of it: by what the person's own softened colours are multiplied; then how
+        much of the result shows, from 0 to 1, and above 1 how much of the person's own pixels stays.
+    grain : float
+        Standard deviation of the frame's noise, in 8-bit steps.
     """
 
-    reference: Reference
     change: FloatArray
-    lit: Rows
-    alpha: Rows
+    levels: tuple[NDArray[np.float32], ...]
+    grain: float
 
 
 def aligned(points: FloatArray, places: Canvas) -> tuple[FloatArray, FloatArray]:
@@ -78,49 +85,102 @@ def aligned(points: FloatArray, places: Canvas) -> tuple[FloatArray, FloatArray]
     return scale * (centred @ turn) + base.mean(axis=0), (turn.T / scale)[:, :2]
 
 
+def softened(frame: NDArray[Any], points: FloatArray) -> tuple[tuple[slice, slice], NDArray[np.float32]]:
+    """Return a window of a frame about a face, and it without its finest detail, float32 of 0 to 255.
+
+    Only what is softer than this is carried from the person to the surrogate: edges of the person's own features, a
+    pixel beside where they were on average, would be drawn as ghosts.
+    """
+    width = float(np.ptp(points[:, 0]))
+    low = np.floor(points.min(axis=0) - 0.06 * width).astype(int).clip(0)
+    high = np.ceil(points.max(axis=0) + 0.06 * width).astype(int) + 1
+    right, bottom = np.maximum(np.minimum(high, frame.shape[1::-1]), low + 1)
+    window = slice(int(low[1]), int(bottom)), slice(int(low[0]), int(right))
+    part = frame[window].astype(np.float32)
+    return window, np.asarray(cv2.GaussianBlur(part, (0, 0), max(_SOFT * width, 0.6)), dtype=np.float32)
+
+
 def sample(frame: NDArray[Any], points: FloatArray) -> Rows:
-    """Return the log colours, (n_pixels, 3), of a face in a frame."""
-    return logarithm(canvas().model.warp.sample(frame, with_forehead(points[:, :2])))
+    """Return the softened log colours, (n_pixels, 3), of a face in a frame; points of shape (478, 2 or 3)."""
+    extended = with_forehead(points[:, :2])
+    window, soft = softened(frame, extended)
+    local = extended - [window[1].start, window[0].start]
+    return logarithm(canvas().model.warp.sample(soft / 255, local))
 
 
-def make_reference(frames: Sequence[tuple[NDArray[Any], FloatArray, FloatArray]]) -> Reference:
+def average(frames: Sequence[tuple[Rows, FloatArray, FloatArray, float]]) -> Reference:
     """Average a person over frames.
 
     Parameters
     ----------
-    frames : sequence of (frame, points, blendshapes)
-        At least one; points of shape (478, 3) as in :class:`ksame.models.Mesh`.
+    frames : sequence of (rows, shape, blendshapes, grain)
+        Softened log colours, the mesh aligned to the base, blendshapes, and noise of each; see :func:`sample`,
+        :func:`aligned` and :func:`noise_of`.
     """
-    places = canvas()
-    shapes = [aligned(points, places)[0] for _, points, _ in frames]
-    textures = [sample(frame, points) for frame, points, _ in frames]
-    expressions = [expression_of(blendshapes) for *_, blendshapes in frames]
+    textures, shapes, expressions, grains = zip(*frames, strict=True)
     seen = textures[0] if len(textures) == 1 else np.median(np.stack(textures), axis=0).astype(np.float32)
-    return Reference(np.mean(shapes, axis=0), seen, np.mean(expressions, axis=0))
+    expression = np.mean([expression_of(row) for row in expressions], axis=0)
+    return Reference(np.mean(shapes, axis=0), seen, expression, float(np.median(grains)))
 
 
-def fit_surrogate(surrogate: Surrogate, reference: Reference) -> Fitted:
-    """Light a surrogate as the reference is lit, and find what of the forehead is hair."""
+def noise_of(frame: NDArray[Any], points: FloatArray) -> float:
+    """Estimate the standard deviation of a frame's noise on a face, in 8-bit steps (Immerkær 1996)."""
+    low = np.floor(points[:, :2].min(axis=0)).astype(int).clip(0)
+    high = np.ceil(points[:, :2].max(axis=0)).astype(int) + 1
+    grey = frame[low[1] : high[1], low[0] : high[0]].astype(np.float32).mean(axis=2)
+    if min(grey.shape) < 5:
+        return 0.0
+    kernel = np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], dtype=np.float32)
+    response = np.abs(cv2.filter2D(grey, cv2.CV_32F, kernel))
+    return float(np.median(response)) / 0.6745 / 6.0 * 1.5
+
+
+def make_reference(frame: NDArray[Any], points: FloatArray, blendshapes: FloatArray) -> Reference:
+    """Return the reference of a person seen once; points of shape (478, 3) as in :class:`ksame.models.Mesh`."""
+    shape = aligned(points, canvas())[0]
+    return average([(sample(frame, points), shape, blendshapes, noise_of(frame, points))])
+
+
+def fit_surrogate(surrogate: Surrogate, reference: Reference, cover: Cover = Cover.FACE) -> Fitted:
+    """Light a surrogate as the reference is lit, and leave hair in front of the forehead, unless the ring is filled."""
     places = canvas()
     shape, texture = surrogate.look(reference.expression)
-    plain = logarithm(texture)
+    plain = matched_contrast(places, reference.seen, logarithm(texture))
     lit = plain + fit_light(places, reference.seen, plain)
-    hair = _fringe(places, reference.seen, lit)
+    hair = 0.0 if cover is Cover.HEAD else _fringe(places, reference.seen, lit)
     lit = lit + match_rim(places, reference.seen, lit)
     change = keep_openings(shape - reference.shape) * places.inwards[:, None]
-    return Fitted(reference, change, lit, places.alpha * (1.0 - hair))
+    alpha = places.alpha * (1.0 - hair)
+    gain = np.exp((lit - reference.seen).clip(-_GAIN, _GAIN))
+    warp = places.model.warp
+    sheet = warp.image(np.concatenate([gain, (alpha + places.own)[:, None]], axis=1))
+    sheet[..., 3] *= warp.mask
+    levels = [sheet]
+    while levels[-1].shape[1] > _SMALLEST:
+        size = tuple(side // 2 for side in levels[-1].shape[1::-1])
+        levels.append(np.asarray(cv2.resize(levels[-1], size, interpolation=cv2.INTER_AREA), dtype=np.float32))
+    return Fitted(change, tuple(levels), reference.grain)
 
 
 def _fringe(places: Canvas, seen: Rows, lit: Rows) -> Rows:
     """Return how much each pixel is hair that hangs into the face, (n_pixels,)."""
     apart = seen - lit
     strange = (abs(apart.mean(axis=1)) > _HAIR) | (np.ptp(apart, axis=1) > _TINT)
-    image = np.zeros(places.model.size, dtype=np.uint8)
+    image: Any = np.zeros(places.model.size, dtype=np.uint8)
     mask = places.model.warp.mask
     image[mask] = strange & places.fringe
     image = cv2.morphologyEx(image, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
     image = cv2.morphologyEx(image, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
+    _, parts = cv2.connectedComponents(image)
+    rooted = np.unique(np.asarray(parts)[mask][places.crown & (image[mask] > 0)])  # brows and moles grow on no rim
+    image = (np.isin(parts, rooted) & (image > 0)).astype(np.uint8)
     return np.asarray(cv2.GaussianBlur(image.astype(np.float32), (0, 0), 1.2)[mask])
+
+
+@lru_cache(maxsize=1)
+def _noise() -> NDArray[np.float32]:
+    """Return a tile of noise, the same in all channels, of unit standard deviation."""
+    return np.random.default_rng(0).standard_normal((512, 512)).astype(np.float32)[..., None]
 
 
 def paint(
@@ -140,20 +200,40 @@ def paint(
         The frame to change; others may have been replaced in it already.
     """
     places = canvas()
-    now = sample(frame, points)
+    warp = places.model.warp
     _, to_frame = aligned(points, places)
     extended = with_forehead(points[:, :2])
     moved = extended.copy()
     moved[: len(points)] += fitted.change @ to_frame
-    rows = exponential(fitted.lit + (now - fitted.reference.seen).clip(-_CHANGE, _CHANGE))
-    own = places.own[:, None]
-    rows = rows * (1 - own) + exponential(now) * own
-    sheet = np.concatenate([rows, fitted.alpha[:, None]], axis=1)
-    window = ring_window(extended, frame.shape)
+    window, soft = softened(frame, extended)
     origin = np.array([window[1].start, window[0].start])
+    covered, (here, base) = warp.locate(moved - origin, soft.shape[:2], extended - origin, warp.base)
+    shrink = warp.shrinkage(moved)
+    level = min(max(0, round(np.log2(0.9 / max(shrink, 1e-3)))), len(fitted.levels) - 1)
+    sheet = fitted.levels[level]
+    scale = np.float32(0.5**level)
+    base = (base + np.float32(0.5)) * scale - np.float32(0.5)
+    gains = cv2.remap(sheet, base[0], base[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    now = cv2.remap(soft, here[0], here[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    own = cv2.remap(frame[window], here[0], here[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    new = (now + 255 * DARK) * gains[..., :3] - 255 * DARK
+    height, width = covered.shape
+    y, x = (int(v) % 128 for v in origin[::-1] * (7, 13))
+    tile = _noise()[y : y + height, x : x + width]
+    if tile.shape[:2] == covered.shape:
+        new += tile * np.float32(fitted.grain)
+    shown = gains[..., 3]
+    new += (own - new) * (shown - 1).clip(0)[..., None]
+    alpha = shown.clip(0, 1) * covered
     part = onto[window].astype(np.float32)
-    picture, _ = places.model.warp.from_base(sheet, moved - origin, part.shape[:2])
-    alpha = picture[..., 3]
-    part += (picture[..., :3].clip(0, 1) * 255 - part) * alpha[..., None]
-    onto[window] = np.rint(cover_rim(part, alpha, extended - origin, cover)).clip(0, 255).astype(np.uint8)
+    part += (new - part) * alpha[..., None]
+    onto[window] = np.rint(part).clip(0, 255).astype(np.uint8)
+    if cover is not Cover.FACE:
+        ring = ring_window(extended, frame.shape)
+        shift = np.array([ring[1].start, ring[0].start])
+        inside = np.zeros(onto[ring].shape[:2], dtype=np.float32)
+        top, left = window[0].start - ring[0].start, window[1].start - ring[1].start
+        inside[top : top + height, left : left + width] = alpha
+        whole = cover_rim(onto[ring].astype(np.float32), inside, extended - shift, cover)
+        onto[ring] = np.rint(whole).clip(0, 255).astype(np.uint8)
     return np.asarray(moved[: len(points)])

@@ -23,8 +23,6 @@ from ksame.scene.replacing.face import Reference, fit_surrogate, paint
 from ksame.scene.replacing.rim import Cover
 from ksame.scene.replacing.surrogate import Surrogate, draw
 
-STRENGTH = 1.5
-"""How distinctive surrogates are, in standard deviations of people."""
 _AGE = 0.004  # what a year of difference in age costs, in cosines
 _SWAPS = 60  # tries to better a choice of candidates
 
@@ -62,6 +60,8 @@ class Subject:
         Year of birth as read from the face.
     tone : float
         Logarithm of the brightness of the skin.
+    code : ndarray of shape (n_codes,)
+        Who they are in the face model, without expression.
     views : tuple of View
         By which candidates are judged; at least one.
     """
@@ -70,6 +70,7 @@ class Subject:
     woman: bool
     born: float
     tone: float
+    code: FloatArray
     views: tuple[View, ...]
 
 
@@ -81,19 +82,17 @@ class Group:
     ----------
     members : tuple of int
         Indices of subjects.
-    surrogate : Surrogate
-    likeness : ndarray of shape (n_members,)
-        For each member, the highest cosine between a view's original and its replacement.
+    surrogates : tuple of Surrogate
+        Whom each member becomes: the same for all, but with methods that shift a group as a whole.
     """
 
     members: tuple[int, ...]
-    surrogate: Surrogate
-    likeness: FloatArray
+    surrogates: tuple[Surrogate, ...]
 
 
 def likeness(recogniser: Recogniser, view: View, surrogate: Surrogate, cover: Cover) -> float:
     """Return the cosine between a view's original and the view with a surrogate in it."""
-    fitted = fit_surrogate(surrogate, view.reference)
+    fitted = fit_surrogate(surrogate, view.reference, cover)
     out = view.pixels.copy()
     moved = paint(view.pixels, view.points, fitted, out, cover)
     return float(recogniser.embed(out, five_points(moved)) @ view.embedding)
@@ -143,7 +142,7 @@ def _choose_among(
     ages = np.quantile([person.born for person in people], rng.random(candidates + 2 * n_groups))
     tone = float(np.median([person.tone for person in people]))
     woman = float(people[0].woman)
-    drawn = [draw({"woman": woman, "born": float(age), "tone": tone}, rng, STRENGTH) for age in ages]
+    drawn = [draw({"woman": woman, "born": float(age), "tone": tone}, rng) for age in ages]
 
     def judge(j: int) -> list[float]:
         return [max(likeness(recogniser, view, drawn[j], cover) for view in person.views) for person in people]
@@ -153,14 +152,11 @@ def _choose_among(
     like = np.array([column() for column in columns]).T
     cost = like + _AGE * abs(np.array([person.born for person in people])[:, None] - ages[None])
     chosen, owner = deal(cost, n_groups, rng)
-    return [
-        Group(
-            tuple(members[i] for i in np.flatnonzero(owner == g)),
-            drawn[candidate],
-            like[owner == g, candidate],
-        )
-        for g, candidate in enumerate(chosen)
-    ]
+    groups = []
+    for g, candidate in enumerate(chosen):
+        mine = tuple(members[i] for i in np.flatnonzero(owner == g))
+        groups.append(Group(mine, (drawn[candidate],) * len(mine)))
+    return groups
 
 
 def _pending(

@@ -6,11 +6,15 @@ inwards. Features are not.
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 
-from ksame.scene.replacing.canvas import N_RIM, Canvas, Rows
+from ksame.scene.replacing.canvas import Canvas, Rows
 
 DARK = 0.04  # added before logarithms, so that black stays finite
+_WIDE = 12.0  # what counts as contrast is finer than this, in pixels of the base
+_LIVELY = 1.15  # how much more contrast than what is seen a surrogate may have: it is a distinct person
+_LEAST = 0.4  # the least share of its contrast that a surrogate keeps
 _SMOOTH = 5  # stations of the rim that are averaged
 _MOST = 0.45  # the most that the rim may brighten or darken, in logarithms
 _STRANGE = 0.3  # difference from the fitted light at which a pixel counts as no skin
@@ -21,9 +25,26 @@ def logarithm(rows: Rows) -> Rows:
     return np.asarray(np.log(rows.clip(0) + DARK), dtype=np.float32)
 
 
-def exponential(rows: Rows) -> Rows:
-    """Undo :func:`logarithm`."""
-    return np.asarray(np.exp(rows) - DARK, dtype=np.float32)
+def matched_contrast(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:
+    """Give a surrogate the contrast of what is seen: over-exposed and hazy frames have little.
+
+    Parameters
+    ----------
+    seen, surrogate : ndarray of shape (n_pixels, 3)
+        In logarithms.
+    """
+    warp = places.model.warp
+
+    def detail(rows: Rows) -> tuple[Rows, float]:
+        image = warp.image(rows)
+        smooth = np.asarray(cv2.GaussianBlur(image, (0, 0), _WIDE), dtype=np.float32)[warp.mask]
+        rest = rows - smooth
+        return smooth, float(np.quantile(np.abs(rest[places.inner].mean(axis=1)), 0.8))
+
+    _, wanted = detail(seen)
+    smooth, have = detail(surrogate)
+    gain = np.clip(_LIVELY * wanted / max(have, 1e-6), _LEAST, 1.1)
+    return np.asarray(smooth + (surrogate - smooth) * np.float32(gain))
 
 
 def fit_light(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:
@@ -60,7 +81,6 @@ def match_rim(places: Canvas, seen: Rows, lit: Rows) -> Rows:
 
     smooth = around(gap * trust[:, None]) / np.maximum(around(trust), 0.5)[:, None]
     smooth = smooth.clip(-_MOST, _MOST).astype(np.float32)
-    assert len(smooth) == N_RIM
     return np.asarray(
         smooth[places.rim_index[:, 0]] * places.rim_weights[:, :1]
         + smooth[places.rim_index[:, 1]] * places.rim_weights[:, 1:]

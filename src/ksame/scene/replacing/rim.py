@@ -7,6 +7,7 @@ face and 1.35 times its outline can be softened like a lens out of focus, or fil
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 import cv2
 import numpy as np
@@ -37,9 +38,9 @@ def ring_window(points: FloatArray, shape: tuple[int, ...]) -> tuple[slice, slic
     """Return the part of a frame of ``shape`` that a ring about ``points``, (504, 2), may change."""
     outline = points[list(OUTLINE)]
     width = float(np.ptp(outline, axis=0).max())
-    grown = _grown(outline, REACH)
-    low = np.floor(grown.min(axis=0) - 3 * _EDGE * width).astype(int).clip(0)
-    high = np.ceil(grown.max(axis=0) + 3 * _EDGE * width).astype(int) + 1
+    reach = grown(outline, REACH)
+    low = np.floor(reach.min(axis=0) - 3 * _EDGE * width).astype(int).clip(0)
+    high = np.ceil(reach.max(axis=0) + 3 * _EDGE * width).astype(int) + 1
     return slice(low[1], max(low[1], min(high[1], shape[0]))), slice(low[0], max(low[0], min(high[0], shape[1])))
 
 
@@ -60,23 +61,25 @@ def cover_rim(painted: Image, alpha: Image, points: FloatArray, cover: Cover) ->
         return painted
     outline = points[list(OUTLINE)]
     width = float(np.ptp(outline, axis=0).max())
-    outer = _polygon(alpha.shape, _grown(outline, REACH))
-    outer = cv2.GaussianBlur(outer, (0, 0), max(_EDGE * width, 0.5))
-    inner = cv2.GaussianBlur(cv2.erode(alpha, np.ones((3, 3), np.uint8)), (0, 0), max(0.008 * width, 0.5))
+    disc = polygon(alpha.shape, grown(outline, REACH))
+    outer: Any = cv2.GaussianBlur(disc, (0, 0), max(_EDGE * width, 0.5))
+    inner: Any = cv2.GaussianBlur(cv2.erode(alpha, np.ones((3, 3), np.uint8)), (0, 0), max(0.008 * width, 0.5))
     ring = ((outer - 0.5 * inner).clip(0, 1) * (1 - inner))[..., None]
     other = _softened(painted, width) if cover is Cover.SOFT else _filled(painted, outer, alpha, width)
     return np.asarray(painted + (other - painted) * ring)
 
 
-def _grown(outline: FloatArray, factor: float) -> FloatArray:
+def grown(outline: FloatArray, factor: float) -> FloatArray:
+    """Return an outline, (n, 2), grown about its middle."""
     centre = 0.5 * (outline.min(axis=0) + outline.max(axis=0))
     return np.asarray(centre + (outline - centre) * factor)
 
 
-def _polygon(shape: tuple[int, ...], points: FloatArray) -> Image:
+def polygon(shape: tuple[int, ...], points: FloatArray) -> Image:
+    """Return how much of each pixel lies inside an outline, (height, width), in [0, 1]."""
     image = np.zeros(shape, dtype=np.uint8)
     cv2.fillPoly(image, [np.rint(points * 16).astype(np.int32)], 255, cv2.LINE_AA, 4)
-    return image.astype(np.float32) / 255
+    return np.asarray(image, dtype=np.float32) / np.float32(255)
 
 
 def _softened(image: Image, width: float) -> Image:
@@ -88,21 +91,21 @@ def _filled(image: Image, outer: Image, alpha: Image, width: float) -> Image:
     scale = min(1.0, _FINE / max(width, 1.0))
     size = tuple(max(2, round(side * scale)) for side in image.shape[1::-1])
     known = np.maximum((1 - outer * 1.05).clip(0, 1), ((alpha - 0.9) * 10).clip(0, 1))
-    weight = cv2.resize(known, size, interpolation=cv2.INTER_AREA)
-    colour = cv2.resize(image * known[..., None], size, interpolation=cv2.INTER_AREA)
-    filled = _pull_push(colour, weight)
+    weight: Any = cv2.resize(known, size, interpolation=cv2.INTER_AREA)
+    colour: Any = cv2.resize(image * known[..., None], size, interpolation=cv2.INTER_AREA)
+    filled = pull_push(colour, weight)
     return np.asarray(cv2.resize(filled, image.shape[1::-1], interpolation=cv2.INTER_CUBIC))
 
 
-def _pull_push(colour: Image, weight: Image) -> Image:
+def pull_push(colour: Image, weight: Image) -> Image:
     """Fill what has no weight from coarser and coarser averages (Gortler et al. 1996)."""
     if min(weight.shape) <= 2:
         return np.asarray(colour / np.maximum(weight, 1e-4)[..., None])
     size = tuple((side + 1) // 2 for side in weight.shape[::-1])
-    coarse = _pull_push(
-        cv2.resize(colour, size, interpolation=cv2.INTER_AREA), cv2.resize(weight, size, interpolation=cv2.INTER_AREA)
-    )
+    small: Any = cv2.resize(colour, size, interpolation=cv2.INTER_AREA)
+    share: Any = cv2.resize(weight, size, interpolation=cv2.INTER_AREA)
+    coarse = pull_push(small, share)
     up = cv2.resize(coarse, weight.shape[::-1], interpolation=cv2.INTER_LINEAR)
-    share = weight.clip(0, 1)[..., None]
+    trust = weight.clip(0, 1)[..., None]
     own = colour / np.maximum(weight, 1e-4)[..., None]
-    return np.asarray(own * share + up * (1 - share))
+    return np.asarray(own * trust + up * (1 - trust))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,9 +15,11 @@ from ksame.spaces.facemodel.preparation import BLENDS
 
 EXPRESSION = tuple(BLENDS)
 """What of an expression the face model can move."""
+SHAPE, TEXTURE = 1.6, 1.35
+"""How distinctive surrogates are, in standard deviations of people."""
 _FURTHEST = 2.0  # standard deviations along a mode beyond which nobody is drawn
-_AROUND = 9.0  # what counts as surroundings, in pixels of the base
-_BRIGHTEST = 1.12  # how much brighter than its surroundings skin may be
+_BRIGHTEST = 1.08  # how much brighter than the cheeks skin may be
+_DULLED = 0.75  # how much of what is brighter still is taken away
 _INDEX = {name: [BLENDSHAPES.index(part) for part in parts] for name, parts in BLENDS.items()}
 
 
@@ -57,7 +58,7 @@ def without_expression(code: FloatArray, expression: FloatArray) -> FloatArray:
     return np.asarray(face_model().moved(code[None], away)[0])
 
 
-def draw(labels: Mapping[str, float], rng: np.random.Generator, strength: float = 1.0) -> Surrogate:
+def draw(labels: Mapping[str, float], rng: np.random.Generator, *, plain: bool = False) -> Surrogate:
     """Draw somebody who does not exist.
 
     Parameters
@@ -65,21 +66,23 @@ def draw(labels: Mapping[str, float], rng: np.random.Generator, strength: float 
     labels : mapping
         ``woman`` (0 or 1), ``born`` (a year) and ``tone`` (logarithm of the brightness of the skin).
     rng : Generator
-    strength : float
-        How many standard deviations people differ: above 1 they are more distinctive than most.
+    plain : bool
+        Somebody like most people, instead of somebody distinctive.
     """
     model = face_model()
     neutral = dict.fromkeys((*EXPRESSION, "gaze_side", "yaw", "pitch"), 0.0)
     middle = model.labelled({**neutral, **labels})
     steps = rng.standard_normal(model.n_codes).clip(-_FURTHEST, _FURTHEST)
-    return Surrogate(middle + strength * (model.spread @ steps))
+    apart = model.spread @ steps
+    if not plain:
+        apart[: model.n_shape] *= SHAPE
+        apart[model.n_shape :] *= TEXTURE
+    return Surrogate(middle + apart)
 
 
 def _without_glare(texture: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Darken what is much brighter than its surroundings, which no skin is: far modes add up to white lids and lips."""
-    warp = face_model().warp
-    image = warp.image(texture)
-    around = cv2.GaussianBlur(image, (0, 0), _AROUND)
-    limit = around * _BRIGHTEST
-    over = (image - limit).clip(0)
-    return np.asarray((image - 0.85 * over)[warp.mask])
+    """Darken what is much brighter than the cheeks, which no skin is: far modes add up to white lids and lips."""
+    model = face_model()
+    cheeks = model.evener.cheeks[model.warp.mask]
+    limit = np.median(texture[cheeks], axis=0) * np.float32(_BRIGHTEST)
+    return np.asarray(texture - _DULLED * (texture - limit).clip(0))

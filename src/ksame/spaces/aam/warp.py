@@ -25,8 +25,6 @@ FloatImage = NDArray[np.float32]
 _ROW = 256  # samples are laid out in rows of this length, for OpenCV refuses images of 32768 rows or more
 _FLAT = 1e-12  # an area that counts as none
 _COARSER = 0.6  # below this scale neighbouring pixels are averaged first, lest some be skipped
-_FLAT = 1e-12  # an area or a slope that counts as none
-_EDGE = 1e-9  # pixel centres this close to an edge belong to both triangles, so that no gap opens between them
 
 
 def as_float(image: NDArray[Any]) -> FloatImage:
@@ -193,25 +191,54 @@ class PiecewiseAffine:
         if width * height == 0:
             return result, covered
         local = points - low
-        growth = signed_areas(local, self.triangles) / self.base_areas
-        spans = Spans.of(local, self.triangles, (height, width), np.argsort(growth, kind="stable"))
-        inside = np.zeros(height * width, dtype=bool)
-        inside[spans.pixels] = True
-        where = np.zeros((2, height * width), dtype=np.float32)
-        to_base = np.einsum("tkc,tki->cti", self.base[self.triangles], barycentric(local, self.triangles))
-        for axis in range(2):
-            where[axis][spans.pixels] = spans.values(to_base[axis])
-        shrink = float(np.sqrt(np.abs(growth * self.base_areas).sum() / np.abs(self.base_areas).sum()))
+        mask, (where,) = self.locate(local, (height, width), self.base)
+        shrink = self.shrinkage(local)
         if shrink < _COARSER:
-            picture, moved = _resized(picture, where.T, shrink)
-            where = moved.T
-        x, y = where.reshape(2, height, width)
-        picked = cv2.remap(picture, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-        mask = inside.reshape(height, width)
+            picture, moved = _resized(picture, where.reshape(2, -1).T, shrink)
+            where = moved.T.reshape(where.shape)
+        picked = cv2.remap(picture, where[0], where[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
         window = np.s_[top : top + height, left : left + width]
         result[window] = np.asarray(picked).reshape(height, width, -1) * mask[..., None]
         covered[window] = mask
         return result, covered
+
+    def shrinkage(self, points: FloatArray) -> float:
+        """Return how many pixels one pixel of the base becomes at another shape, along a side, on average."""
+        area = np.abs(signed_areas(points, self.triangles)).sum()
+        return float(np.sqrt(area / np.abs(self.base_areas).sum()))
+
+    def locate(
+        self, points: FloatArray, size: tuple[int, int], *others: FloatArray
+    ) -> tuple[NDArray[np.bool_], list[FloatImage]]:
+        """Find what lies under each pixel of the mesh at ``points`` in other shapes of the same mesh.
+
+        Parameters
+        ----------
+        points : ndarray of shape (n_points, 2)
+        size : (int, int)
+            Height and width of the image in which they lie.
+        *others : ndarray of shape (n_points, 2)
+            Other shapes, such as the base.
+
+        Returns
+        -------
+        covered : ndarray of bool of shape (height, width)
+        places : list of ndarray of shape (2, height, width), float32
+            x and y in each of the others; zero where the mesh does not reach.
+        """
+        growth = signed_areas(points, self.triangles) / self.base_areas
+        spans = Spans.of(points, self.triangles, size, np.argsort(growth, kind="stable"))
+        inside = np.zeros(size[0] * size[1], dtype=bool)
+        inside[spans.pixels] = True
+        weights = barycentric(points, self.triangles)
+        places = []
+        for other in others:
+            affine = np.einsum("tkc,tki->cti", other[self.triangles], weights)
+            where = np.zeros((2, size[0] * size[1]), dtype=np.float32)
+            for axis in range(2):
+                where[axis][spans.pixels] = spans.values(affine[axis])
+            places.append(where.reshape(2, *size))
+        return inside.reshape(size), places
 
     def _reduced(self, image: NDArray[Any], points: FloatArray) -> tuple[FloatImage, FloatArray]:
         """Cut the mesh out of an image and shrink it if it is much finer than the base."""
@@ -220,8 +247,7 @@ class PiecewiseAffine:
         right, bottom = np.ceil(points.max(axis=0) + 1).clip(0, most).astype(int)
         part = as_float(image[top : bottom + 1, left : right + 1])
         local = points - np.array([left, top])
-        area = np.abs(signed_areas(points, self.triangles)).sum()
-        scale = float(np.sqrt(np.abs(self.base_areas).sum() / max(area, _FLAT)))
+        scale = 1.0 / max(self.shrinkage(points), _FLAT)
         return _resized(part, local, scale) if scale < _COARSER else (part, local)
 
 

@@ -1,0 +1,148 @@
+"""Pass 2, replace: every face in every frame replaced, masked or, where asked, kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.scene.masking import Mask, fill
+from ksame.scene.media import Frame
+from ksame.scene.preparing import References
+from ksame.scene.replacing.face import Fitted, fit_surrogate, paint
+from ksame.scene.replacing.rim import Cover
+from ksame.scene.replacing.surrogate import Surrogate
+from ksame.scene.sightings import Cast, How, Sighting
+
+
+class Treatment(str, Enum):
+    """What becomes of a person."""
+
+    REPLACE = "replace"
+    MASK = "mask"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What becomes of one person in a whole batch.
+
+    Attributes
+    ----------
+    treatment : Treatment
+    surrogate : Surrogate, optional
+        Who they become, if they are replaced.
+    cover : Cover
+        How much round the face is changed.
+    stands_in : bool
+        Whether the mask was not asked for: the person could not be replaced safely.
+    """
+
+    treatment: Treatment
+    surrogate: Surrogate | None = None
+    cover: Cover = Cover.FACE
+    stands_in: bool = False
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A face that was masked because it could not be replaced.
+
+    Attributes
+    ----------
+    frame : int
+    person : str
+    reason : str
+    """
+
+    frame: int
+    person: str
+    reason: str
+
+
+@dataclass(eq=False)
+class Composer:
+    """Composes the frames of one recording, in order.
+
+    Parameters
+    ----------
+    cast : Cast
+    plans : mapping of person to Plan
+        For everyone in the cast.
+    references : References
+    mask : Mask
+        What masks whoever is masked on request; whoever cannot be replaced gets the plain fill.
+    span : (float, float)
+        Seconds between which faces are changed.
+    regions : sequence of ndarray of shape (n, 2)
+        Outlines that are filled in every frame.
+    seed : int
+        For masks with noise.
+    """
+
+    cast: Cast
+    plans: Mapping[str, Plan]
+    references: References
+    mask: Mask = field(default_factory=Mask)
+    span: tuple[float, float] = (0.0, np.inf)
+    regions: Sequence[FloatArray] = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self._fitted: dict[int, Fitted] = {}
+
+    def compose(self, frame: Frame) -> tuple[ByteArray, list[StandIn]]:
+        """Return the new frame, and who in it was masked because they could not be replaced."""
+        if not self.span[0] <= frame.time <= self.span[1]:
+            return frame.pixels, []
+        faces = self.cast.at(frame.index)
+        if not faces and not self.regions:
+            return frame.pixels, []
+        onto = frame.pixels.copy()
+        stood_in = []
+        for face in faces:
+            reason = self._treat(frame.pixels, onto, face)
+            if reason:
+                stood_in.append(StandIn(frame.index, face.person, reason))
+        for outline in self.regions:
+            fill(onto, outline)
+        for number in [n for n in self._fitted if self._ended(n, frame.index)]:
+            del self._fitted[number]
+        return onto, stood_in
+
+    def _ended(self, number: int, frame: int) -> bool:
+        return not any(track.number == number and track.end > frame for track in self.cast.tracks)
+
+    def _treat(self, pixels: ByteArray, onto: ByteArray, face: Sighting) -> str:
+        """Change one face; return why it was masked instead of replaced, or an empty string."""
+        plan = self.plans[face.person]
+        if plan.treatment is Treatment.KEEP:
+            return ""
+        rng = np.random.default_rng((self.seed, face.frame, face.track))
+        if plan.treatment is Treatment.MASK:
+            if plan.stands_in:
+                Mask().apply(onto, face, rng)
+                return "no surrogate passed the recogniser"
+            if face.points is None and self.mask.needs_mesh:
+                Mask().apply(onto, face, rng)
+                return _why(face)
+            self.mask.apply(onto, face, rng)
+            return ""
+        if face.points is None or plan.surrogate is None or face.track not in self.references:
+            Mask().apply(onto, face, rng)
+            return _why(face)
+        if face.track not in self._fitted:
+            self._fitted[face.track] = fit_surrogate(plan.surrogate, self.references[face.track], cover=plan.cover)
+        paint(pixels, face.points, self._fitted[face.track], onto, plan.cover)
+        return ""
+
+
+def _why(face: Sighting) -> str:
+    if face.how is How.FILLED:
+        return "not seen, filled in between or beside frames where it was"
+    if face.how is How.ADDED:
+        return "added by hand, without a mesh"
+    return "found, but without a mesh to be believed (profile, small, dark or hidden)"

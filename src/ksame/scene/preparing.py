@@ -1,0 +1,164 @@
+"""Between looking and replacing: what everyone looks like on average, and the views by which surrogates are judged."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.models import Recogniser, five_points
+from ksame.scene.media import Frame
+from ksame.scene.replacing.canvas import Rows, canvas
+from ksame.scene.replacing.face import Reference, aligned, average, noise_of, sample
+from ksame.scene.replacing.identities import View
+from ksame.scene.replacing.rim import ring_window
+from ksame.scene.replacing.surrogate import expression_of, without_expression
+from ksame.scene.sightings import Cast, How, Sighting, Track
+from ksame.spaces.facemodel import face_model
+from ksame.spaces.facemodel.geometry import with_forehead
+
+SAMPLES = 9
+"""Frames over which a person's look in one track is averaged."""
+VIEWS = 2
+"""Views of a person in one recording by which surrogates are judged."""
+_FRONTAL = 30.0  # degrees of yaw within which a frame is good for an average
+_LARGEST = 420.0  # pixels across a face above which a view is reduced: recognisers look at 112
+
+
+class References:
+    """The references of all tracks of a recording; their textures on disk where a folder is given."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._rest: dict[int, tuple[FloatArray, FloatArray, float]] = {}
+        self._seen: dict[int, Rows] = {}
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def add(self, track: int, reference: Reference) -> None:
+        """Keep the reference of a track."""
+        self._rest[track] = (reference.shape, reference.expression, reference.grain)
+        if self._folder is None:
+            self._seen[track] = reference.seen
+        else:
+            np.save(self._folder / f"{track}.npy", reference.seen.astype(np.float16))
+
+    def __contains__(self, track: int) -> bool:
+        return track in self._rest
+
+    def __getitem__(self, track: int) -> Reference:
+        shape, expression, grain = self._rest[track]
+        if self._folder is None:
+            return Reference(shape, self._seen[track], expression, grain)
+        return Reference(shape, np.load(self._folder / f"{track}.npy").astype(np.float32), expression, grain)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What one photograph or recording gives for choosing surrogates.
+
+    Attributes
+    ----------
+    references : References
+    views : dict of person to tuple of View
+        Empty for people without a believable mesh.
+    codes : dict of person to ndarray of shape (n_codes,)
+        Who they are in the face model, without expression; secret.
+    """
+
+    references: References
+    views: dict[str, tuple[View, ...]]
+    codes: dict[str, FloatArray]
+
+
+def prepare(
+    frames: Iterable[Frame], cast: Cast, recogniser: Recogniser, *, people: set[str], folder: Path | None = None
+) -> Prepared:
+    """Go through the frames once and gather references and views of ``people``.
+
+    Parameters
+    ----------
+    frames : iterable of Frame
+        From number 0 on; read as far as needed.
+    folder : Path, optional
+        Where textures are kept; None keeps them in memory.
+    """
+    wanted = [track for track in cast.tracks if track.person in people]
+    samples = {track.number: _sampled(track) for track in wanted}
+    best = {person.name: person.best[:VIEWS] for person in cast.people if person.name in people}
+    looks = {number for pairs in best.values() for number in pairs}
+    due: dict[int, list[Track]] = defaultdict(list)
+    for track in wanted:
+        for index in {*samples[track.number], *(f for t, f in looks if t == track.number)}:
+            due[index].append(track)
+    open_tracks: dict[int, list[tuple[Rows, FloatArray, FloatArray, float]]] = defaultdict(list)
+    raw: dict[str, list[_Raw]] = defaultdict(list)
+    references = References(folder)
+    last = max(due, default=-1)
+    for frame in frames if due else ():
+        for track in due.get(frame.index, ()):
+            face = track.at(frame.index)
+            if face is None or face.points is None:
+                continue
+            if (track.number, frame.index) in looks:
+                raw[track.person].append(_view(frame.pixels, face, face.points, recogniser))
+            if frame.index in samples[track.number]:
+                mesh = face.points
+                shape = aligned(mesh, canvas())[0]
+                entry = (sample(frame.pixels, mesh), shape, face.blendshapes, noise_of(frame.pixels, mesh))
+                open_tracks[track.number].append(entry)
+                if frame.index == max(samples[track.number]):
+                    references.add(track.number, average(open_tracks.pop(track.number)))
+        if frame.index >= last:
+            break
+    views = {
+        name: tuple(View(v.pixels, v.points, references[v.track], v.embedding) for v in mine if v.track in references)
+        for name, mine in raw.items()
+    }
+    codes = {name: np.mean([v.code for v in mine], axis=0) for name, mine in raw.items()}
+    return Prepared(references, views, codes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Raw:
+    track: int
+    pixels: ByteArray
+    points: FloatArray
+    embedding: FloatArray
+    code: FloatArray
+
+
+def _sampled(track: Track) -> set[int]:
+    """Choose frames, evenly spread, in which the face is seen well; any with a mesh where there are none."""
+    good = track.meshed()
+    frontal = good & (abs(track.poses[:, 0]) < _FRONTAL) & (track.how == How.SEEN)
+    rows = np.flatnonzero(frontal if frontal.any() else good)
+    if len(rows) > SAMPLES:
+        rows = rows[np.linspace(0, len(rows) - 1, SAMPLES).round().astype(int)]
+    return {int(row) + track.first for row in rows}
+
+
+def _view(pixels: ByteArray, face: Sighting, mesh: FloatArray, recogniser: Recogniser) -> _Raw:
+    window = ring_window(with_forehead(mesh[:, :2]), pixels.shape)
+    part = pixels[window]
+    points = mesh - [window[1].start, window[0].start, 0.0]
+    factor = _LARGEST / float(np.ptp(points[:, 0]))
+    if factor < 1:
+        size = tuple(max(1, round(side * factor)) for side in part.shape[1::-1])
+        part = np.asarray(cv2.resize(part, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+        points = points * factor
+    toward = points * [1.0, 1.0, -1.0]
+    model = face_model()
+    code = model.encode(toward, model.texture_of(part.astype(np.float32) / 255, toward))
+    return _Raw(
+        face.track,
+        np.ascontiguousarray(part),
+        points,
+        recogniser.embed(part, five_points(points)),
+        without_expression(code, expression_of(face.blendshapes)),
+    )
