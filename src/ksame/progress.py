@@ -4,7 +4,7 @@ A function that may take seconds accepts ``track``: a callable that is given the
 yields the items. The default yields them silently; the command line passes one that draws a bar.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -13,11 +13,11 @@ T = TypeVar("T")
 class Track(Protocol):
     """Yields ``items`` while showing progress under the heading ``what``."""
 
-    def __call__(self, items: Sequence[T], what: str) -> Iterable[T]:
+    def __call__(self, items: Iterable[T], what: str) -> Iterable[T]:
         """Yield every item of ``items`` in order."""
         ...
 
 
-def silent(items: Sequence[T], what: str) -> Iterable[T]:
+def silent(items: Iterable[T], what: str) -> Iterable[T]:
     """Yield the items and show nothing."""
     return items

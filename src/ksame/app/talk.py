@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
@@ -63,7 +63,7 @@ def _show_warning(
     console.print(f"[bold yellow]{heading}:[/] {escape(str(message))}")
 
 
-def track(items: Sequence[T], what: str) -> Iterable[T]:
+def track(items: Iterable[T], what: str) -> Iterable[T]:
     """Yield the items under a progress bar."""
     with _progress() as progress:
         yield from progress.track(items, description=what)

@@ -29,11 +29,6 @@ METHODS = (SOMEONE_ELSE, K_SAME_M, K_DIFF, *MASKS)
 """What may become of faces in photographs and recordings."""
 MARGIN = 0.03
 """How far below the recogniser's own threshold a likeness must be."""
-_WIDER = {
-    Cover.FACE: (Cover.FACE, Cover.SOFT, Cover.HEAD),
-    Cover.SOFT: (Cover.SOFT, Cover.HEAD),
-    Cover.HEAD: (Cover.HEAD,),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +118,7 @@ def make_plans(
             plan = Plan(Treatment.REPLACE, surrogate, first)
             like[person.name] = value = _likeness(recogniser, person, plan)
             if loop and value > limit:
-                for wider in (_WIDER[first] if cover is None else ())[1:]:
+                for wider in (Cover.SOFT, Cover.HEAD) if cover is None else ():
                     plan = replace(plan, cover=wider)
                     like[person.name] = value = _likeness(recogniser, person, plan)
                     if value <= limit:

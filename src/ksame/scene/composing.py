@@ -94,53 +94,65 @@ class Composer:
     def __post_init__(self) -> None:
         self._fitted: dict[int, Fitted] = {}
 
-    def compose(self, frame: Frame) -> tuple[ByteArray, list[StandIn]]:
-        """Return the new frame, and who in it was masked because they could not be replaced."""
-        if not self.span[0] <= frame.time <= self.span[1]:
-            return frame.pixels, []
+    def compose(self, frame: Frame) -> ByteArray:
+        """Return the new frame."""
+        if not self._within(frame.time):
+            return frame.pixels
         faces = self.cast.at(frame.index)
         if not faces and not self.regions:
-            return frame.pixels, []
+            return frame.pixels
         onto = frame.pixels.copy()
-        stood_in = []
         for face in faces:
-            reason = self._treat(frame.pixels, onto, face)
-            if reason:
-                stood_in.append(StandIn(frame.index, face.person, reason))
+            self._treat(frame.pixels, onto, face)
         for outline in self.regions:
             fill(onto, outline)
         for number in [n for n in self._fitted if self._ended(n, frame.index)]:
             del self._fitted[number]
-        return onto, stood_in
+        return onto
+
+    def stand_ins(self, index: int, time: float) -> list[StandIn]:
+        """Return who in a frame is masked because they cannot be replaced."""
+        faces = self.cast.at(index) if self._within(time) else []
+        return [StandIn(index, face.person, reason) for face in faces if (reason := self._obstacle(face))]
+
+    def _within(self, time: float) -> bool:
+        return self.span[0] <= time <= self.span[1]
 
     def _ended(self, number: int, frame: int) -> bool:
         return not any(track.number == number and track.end > frame for track in self.cast.tracks)
 
-    def _treat(self, pixels: ByteArray, onto: ByteArray, face: Sighting) -> str:
-        """Change one face; return why it was masked instead of replaced, or an empty string."""
+    def _obstacle(self, face: Sighting) -> str:
+        """Return why a face must be masked by the plain fill; empty where it need not be."""
         plan = self.plans[face.person]
         if plan.treatment is Treatment.KEEP:
             return ""
-        rng = np.random.default_rng((self.seed, face.frame, face.track))
+        if plan.stands_in:
+            return _why(face) or "no surrogate in whom the recogniser does not know the person"
         if plan.treatment is Treatment.MASK:
-            if plan.stands_in:
-                Mask().apply(onto, face, rng)
-                return "no surrogate passed the recogniser"
-            if face.points is None and self.mask.needs_mesh:
-                Mask().apply(onto, face, rng)
-                return _why(face)
-            self.mask.apply(onto, face, rng)
-            return ""
+            return (_why(face) or "no mesh") if face.points is None and self.mask.needs_mesh else ""
         if face.points is None or plan.surrogate is None or face.track not in self.references:
-            Mask().apply(onto, face, rng)
-            return _why(face)
-        if face.track not in self._fitted:
-            self._fitted[face.track] = fit_surrogate(plan.surrogate, self.references[face.track], cover=plan.cover)
-        paint(pixels, face.points, self._fitted[face.track], onto, plan.cover)
+            return _why(face) or "no frame in which the face was seen well enough"
         return ""
+
+    def _treat(self, pixels: ByteArray, onto: ByteArray, face: Sighting) -> None:
+        plan = self.plans[face.person]
+        if plan.treatment is Treatment.KEEP:
+            return
+        rng = np.random.default_rng((self.seed, face.frame, face.track))
+        if self._obstacle(face):
+            Mask().apply(onto, face, rng)
+        elif plan.treatment is Treatment.MASK:
+            self.mask.apply(onto, face, rng)
+        elif face.points is not None and plan.surrogate is not None:
+            if face.track not in self._fitted:
+                self._fitted[face.track] = fit_surrogate(plan.surrogate, self.references[face.track], plan.cover)
+            paint(pixels, face.points, self._fitted[face.track], onto, plan.cover)
 
 
 def _why(face: Sighting) -> str:
+    """Say why a face has no mesh; empty where it has one."""
+    if face.points is not None:
+        return ""
     if face.how is How.FILLED:
         return "not seen, filled in between or beside frames where it was"
     if face.how is How.ADDED:

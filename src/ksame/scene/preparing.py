@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +16,9 @@ from ksame.scene.media import Frame
 from ksame.scene.replacing.canvas import Rows, canvas
 from ksame.scene.replacing.face import Reference, aligned, average, noise_of, sample
 from ksame.scene.replacing.identities import View
+from ksame.scene.replacing.light import exponential
 from ksame.scene.replacing.rim import ring_window
-from ksame.scene.replacing.surrogate import expression_of, without_expression
+from ksame.scene.replacing.surrogate import without_expression
 from ksame.scene.sightings import Cast, How, Sighting, Track
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import with_forehead
@@ -120,8 +121,18 @@ def prepare(
         name: tuple(View(v.pixels, v.points, references[v.track], v.embedding) for v in mine if v.track in references)
         for name, mine in raw.items()
     }
-    codes = {name: np.mean([v.code for v in mine], axis=0) for name, mine in raw.items()}
+    codes = {name: _code([view.reference for view in views[name]]) for name in views if views[name]}
     return Prepared(references, views, codes)
+
+
+def _code(references: Sequence[Reference]) -> FloatArray:
+    """Return who a person is in the face model, without expression, on average over references."""
+    model = face_model()
+    codes = [
+        without_expression(model.encode(one.shape, model.evened(exponential(one.seen))), one.expression)
+        for one in references
+    ]
+    return np.asarray(np.mean(codes, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +141,6 @@ class _Raw:
     pixels: ByteArray
     points: FloatArray
     embedding: FloatArray
-    code: FloatArray
 
 
 def _sampled(track: Track) -> set[int]:
@@ -152,13 +162,4 @@ def _view(pixels: ByteArray, face: Sighting, mesh: FloatArray, recogniser: Recog
         size = tuple(max(1, round(side * factor)) for side in part.shape[1::-1])
         part = np.asarray(cv2.resize(part, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
         points = points * factor
-    toward = points * [1.0, 1.0, -1.0]
-    model = face_model()
-    code = model.encode(toward, model.texture_of(part.astype(np.float32) / 255, toward))
-    return _Raw(
-        face.track,
-        np.ascontiguousarray(part),
-        points,
-        recogniser.embed(part, five_points(points)),
-        without_expression(code, expression_of(face.blendshapes)),
-    )
+    return _Raw(face.track, np.ascontiguousarray(part), points, recogniser.embed(part, five_points(points)))

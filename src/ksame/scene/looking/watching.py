@@ -9,7 +9,6 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import cast as typed
 
 import numpy as np
 
@@ -74,7 +73,7 @@ def look(
     # Whole frames are searched in a thread of their own: a network for whole frames takes much memory a thread.
     with ThreadPoolExecutor(1, "scout") as scout, ThreadPoolExecutor(options.threads, "follower") as pool:
         watcher = _Watcher(size, growing, options, scout, pool, still=still)
-        for frame in track(typed(Sequence[Frame], frames), "looking"):
+        for frame in track(frames, "looking"):
             watcher.read(frame)
         watcher.end()
         found = _finished(watcher, work)

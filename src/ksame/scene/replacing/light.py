@@ -13,7 +13,7 @@ from ksame.scene.replacing.canvas import Canvas, Rows
 
 DARK = 0.04  # added before logarithms, so that black stays finite
 _WIDE = 12.0  # what counts as contrast is finer than this, in pixels of the base
-_LIVELY = 1.15  # how much more contrast than what is seen a surrogate may have: it is a distinct person
+_LIVELY = 0.95  # how much of the contrast of what is seen a surrogate may have
 _LEAST = 0.4  # the least share of its contrast that a surrogate keeps
 _SMOOTH = 5  # stations of the rim that are averaged
 _MOST = 0.45  # the most that the rim may brighten or darken, in logarithms
@@ -23,6 +23,11 @@ _STRANGE = 0.3  # difference from the fitted light at which a pixel counts as no
 def logarithm(rows: Rows) -> Rows:
     """Return log colours of rows in [0, 1]."""
     return np.asarray(np.log(rows.clip(0) + DARK), dtype=np.float32)
+
+
+def exponential(rows: Rows) -> Rows:
+    """Undo :func:`logarithm`."""
+    return np.asarray(np.exp(rows) - DARK, dtype=np.float32)
 
 
 def matched_contrast(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:

@@ -154,7 +154,12 @@ class FaceModel:
         points : ndarray of shape (478, 2 or more)
             In pixels of the image.
         """
-        taken = self.warp.to_base(image, with_forehead(points[:, :2]))
+        return self.evened(self.warp.sample(image, with_forehead(points[:, :2])))
+
+    def evened(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Even the light of a shape-free texture, (n_pixels, 3), and take hair out of it."""
+        taken = np.zeros((*self.size, 3), dtype=np.float32)
+        taken[self.warp.mask] = rows
         mean = self.warp.image(self.textures(np.zeros((1, self.n_codes)))[0]) * self.warp.mask[..., None]
         evened = self.evener.without_top_light(self.evener.without_side_light(taken), mean)
         return self.evener.without_hair(evened, mean)[0][self.warp.mask]
