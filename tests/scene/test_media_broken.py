@@ -114,10 +114,10 @@ def test_heic(tmp_path):
 
 
 def test_damaged_in_the_middle(tmp_path):
-    path = make_clip(tmp_path / "clip.mkv", codec="png", pixels="rgb24", n=12)
+    path = make_clip(tmp_path / "clip.mov", codec="png", pixels="rgb24", n=12)
     data = bytearray(path.read_bytes())
     middle = len(data) // 2
     data[middle : middle + 400] = bytes(400)
     path.write_bytes(data)
-    with pytest.raises(InputError, match="clip.mkv: frame . cannot be decoded"):
+    with pytest.raises(InputError, match="clip.mov: frame . cannot be decoded"):
         list(open_media(path).frames())

@@ -191,3 +191,27 @@ def test_the_state_says_what_it_is(tmp_path):
     state = json.loads((tmp_path / "work" / "state.json").read_text())
     assert (state["schema"], state["version"]) == ("ksame-media-work", 1)
     assert "clip" not in json.dumps(state)
+
+
+MEASURE = """
+import resource, sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from scene.clips import through
+through(Path(sys.argv[2]), Path(sys.argv[3]), length=60)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="measured in the units of Linux")
+@pytest.mark.parametrize("suffix", [".mp4", ".gif"])
+def test_memory_does_not_grow_with_length(suffix, tmp_path):
+    peaks = []
+    for n in (200, 1000):
+        source = make_clip(tmp_path / f"{n}.mp4", n=n, size=(320, 240), options={"preset": "ultrafast"})
+        tests = str(Path(__file__).parent.parent)
+        command = [sys.executable, "-c", MEASURE, tests, str(source), str(tmp_path / f"out{n}{suffix}")]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        peaks.append(int(done.stdout) / 1024)
+    assert peaks[1] - peaks[0] < 30, "the further frames alone are 180 MB"
