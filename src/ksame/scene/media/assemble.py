@@ -41,6 +41,8 @@ def assemble(segments: Segments, media: Media, encoding: Encoding, container: Co
     options = {"fflags": "+bitexact", **container.options}
     with av.open(str(path), mode="w", format=container.muxer, options=options) as output:
         film, _ = film_stream(output, media, segments.settings)
+        if segments.settings.encoder == "libx265" and container.muxer in ("mp4", "mov"):
+            film.codec_context.codec_tag = "hvc1"  # the only name under which Apple's players know HEVC
         sources = [_film_packets(segments, media, film, start)]
         if isinstance(media, Recording):
             if with_sound:
