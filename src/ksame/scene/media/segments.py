@@ -62,7 +62,7 @@ class Segments:
         self.settings = settings
         self._length = length
         self._done = self._survey()
-        self.next_frame = self._done * length if self._done else 0
+        self.next_frame = 0
         if self._done:
             self.next_frame = (self._done - 1) * length + len(self._stamps(self._done - 1))
         self._piece: _Encoder | None = None
