@@ -38,7 +38,7 @@ def matched_contrast(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:
     seen, surrogate : ndarray of shape (n_pixels, 3)
         In logarithms.
     """
-    warp = places.model.warp
+    warp = places.warp
 
     def detail(rows: Rows) -> tuple[Rows, float]:
         image = warp.image(rows)
