@@ -14,6 +14,7 @@ from ksame.scene.looking.options import Looking
 _FACE = 64  # side in pixels to which an expected face is scaled
 _REACH = 3.0  # side of the part that is searched, in sides of the face
 _TURNED = 40.0  # turned faces are looked for from this side on
+_PART, _SMALL = 352, 48  # side of the parts that are enlarged, and of the largest face looked for in them
 _LARGE = 2500  # photographs with a longer side are not enlarged
 _STILL = 0.4  # how sure the detector must be in photographs
 _ASIDE, _UNLIKE = 0.8, 2.0  # how far off, in sides, and how many times larger or smaller, an expected face may be
@@ -32,10 +33,44 @@ def search(detector: Detector, rgb: ByteArray, options: Looking, *, tiny: bool) 
         Look for small and for turned faces too.
     """
     found = detector.detect(rgb, score=options.low)
-    if tiny:
-        found += detector.detect(rgb, score=options.low, min_face=options.tiny)
-        found += detector.detect(rgb, score=options.score, min_face=_TURNED, rotations=TURNS)
-    return distinct(found) if tiny else found
+    if not tiny:
+        return found
+    found += _search_small(detector, rgb, options)
+    found += detector.detect(rgb, score=options.score, min_face=_TURNED, rotations=TURNS)
+    return distinct(found)
+
+
+def _search_small(detector: Detector, rgb: ByteArray, options: Looking) -> list[Detection]:
+    """Search a frame for small faces in parts, because enlarged frames take much memory."""
+    height, width = rgb.shape[:2]
+    found = []
+    for top in _starts(height):
+        for left in _starts(width):
+            part = rgb[top : top + _PART, left : left + _PART]
+            high, wide = part.shape[:2]
+            for one in detector.detect(part, score=options.low, min_face=options.tiny):
+                x, y, w, h = one.box
+                cut = (
+                    (left > 0 and x < 1)
+                    or (top > 0 and y < 1)
+                    or (left + wide < width and x + w > wide - 1)
+                    or (top + high < height and y + h > high - 1)
+                )
+                if not cut and one.side <= _SMALL:
+                    found.append(Detection((x + left, y + top, w, h), one.points + np.array([left, top]), one.score))
+    return found
+
+
+def _starts(length: int) -> list[int]:
+    """Return where parts begin that cover ``length`` and overlap.
+
+    Examples
+    --------
+    >>> _starts(300), _starts(640)
+    ([0], [0, 288])
+    """
+    count = max(1, -(-(length - _SMALL) // (_PART - _SMALL)))
+    return [round(start) for start in np.linspace(0, max(0, length - _PART), count)]
 
 
 def search_still(detector: Detector, rgb: ByteArray) -> list[Detection]:

@@ -28,7 +28,7 @@ _CLASH = 0.45  # overlap of two followed faces from which on they are one
 _UNSEEN = 3  # how often in a row the detector may not see what a mesh follows
 _OUT_OF_SIGHT = 5  # frames after which a face that comes back must look like itself
 _STRANGER = 0.25  # cosine below which it does not
-_DOUBTED = 4  # frames that a face may be missing which was never surely seen
+_DOUBTED = 4  # frames for which a face may be missing that was never surely seen, or only just
 _NEARBY = 4  # frames for which a missing face is looked for at its place; after that, in searches of whole frames
 _BLINK = 2  # frames that may be missing on the way back
 _MEMORY = 24 << 20  # bytes of frames kept for the way back
@@ -133,8 +133,7 @@ class Follower:
                 boxes.append(found.box)
                 self._begin(frame, rgb, found, detection)
         self._remember(rgb, boxes)
-        options = self.eyes.options
-        lost = [f for f in self.faces if f.missing > (options.patience if f.sure >= options.score else _DOUBTED)]
+        lost = [face for face in self.faces if face.missing > self._patience(face)]
         self.closed += lost
         self.faces = [face for face in self.faces if face not in lost]
 
@@ -147,6 +146,11 @@ class Follower:
         """Return how sure the detector must be to go on with a face: surer where it never was sure."""
         options = self.eyes.options
         return options.low if face.sure >= options.score else options.doubtful
+
+    def _patience(self, face: Face) -> int:
+        """Return for how many frames a face may be missing: no longer than it was seen, less if never surely."""
+        options = self.eyes.options
+        return min(options.patience, max(_DOUBTED, face.n_seen)) if face.sure >= options.score else _DOUBTED
 
     def _part(self, rgb: ByteArray, seen: list[Found | None]) -> None:
         """Where two followed faces became one, let the one go that looks less like it."""

@@ -6,7 +6,7 @@ import shutil
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import cast as typed
@@ -25,10 +25,12 @@ from ksame.scene.looking.filling import Plan, plan, write_points
 from ksame.scene.looking.following import Eyes, Follower
 from ksame.scene.looking.joining import Stretch, join, mean_embedding
 from ksame.scene.looking.options import Frame, Looking
-from ksame.scene.looking.storage import BOX, Place, Spool, finish, new_arrays, tracks_of
+from ksame.scene.looking.storage import BOX, Place, Spool, finish, give_back_memory, new_arrays, tracks_of
 from ksame.scene.sightings import Cast, Person, Track
 
 _AGREEING = 3  # frames in which a doubtful detection must be seen to count
+_WAITING = 200  # pictures kept until a recogniser is asked about them
+_TIDY = 256  # frames after which memory is given back
 _AHEAD = 2  # searches of whole frames that are begun ahead of time
 
 
@@ -77,7 +79,7 @@ def look(
         for frame in track(typed(Sequence[Frame], frames), "looking"):
             watcher.read(frame)
         watcher.end()
-        found = _finished(watcher, work)
+    found = _finished(watcher, work)  # after the threads gave their networks back
     if growing is not None:
         shutil.rmtree(growing, ignore_errors=True)
     return found
@@ -99,8 +101,8 @@ class _Ended:
 
     face: Face
     shot: int
-    pictures: list[tuple[int, float]]  # frame and quality
-    embeddings: FloatArray
+    pictures: list[tuple[int, float]] = field(default_factory=list)  # frame and quality
+    embeddings: FloatArray = field(default_factory=lambda: np.empty((0, 128)))
 
 
 class _Watcher:
@@ -144,6 +146,8 @@ class _Watcher:
             self._search(pending)
         self._pending.append(pending)
         self.n_frames += 1
+        if self.n_frames % _TIDY == 0:
+            give_back_memory()
         if len(self._pending) > _AHEAD * self.options.detect_every:
             self._look(self._pending.popleft())
 
@@ -176,18 +180,23 @@ class _Watcher:
         self._take_ended()
 
     def _take_ended(self) -> None:
-        """Have the best pictures of faces that ended recognised, and let the pictures go."""
         for face in self._follower.closed:
             if not (self.still or _credible(face, self.options)):
                 face.spool.drop()
                 continue
-            pictures = face.best
-            embed = self._eyes.recogniser.embed
-            embeddings = np.array([embed(p.pixels, p.points) for p in pictures]).reshape(-1, 128)
-            face.best = []
-            qualities = [(p.frame, p.quality) for p in pictures]
-            self.ended.append(_Ended(face, len(self.cuts), qualities, embeddings))
+            self.ended.append(_Ended(face, len(self.cuts)))
         self._follower.closed = []
+        if sum(len(one.face.best) for one in self.ended) > _WAITING:
+            self.recognise()
+
+    def recognise(self) -> None:
+        """Have the best pictures of faces that ended recognised, and let the pictures go."""
+        for one in self.ended:
+            pictures, one.face.best = one.face.best, []
+            if pictures:
+                embed = self._eyes.recogniser.embed
+                one.embeddings = np.array([embed(p.pixels, p.points) for p in pictures])
+                one.pictures = [(p.frame, p.quality) for p in pictures]
 
 
 def _credible(face: Face, options: Looking) -> bool:
@@ -197,6 +206,8 @@ def _credible(face: Face, options: Looking) -> bool:
 
 def _finished(watcher: _Watcher, work: Path | None) -> Cast:
     """Fill, smooth and join what was seen."""
+    give_back_memory()
+    watcher.recognise()
     ended = sorted(watcher.ended, key=lambda e: (e.face.first, e.face.number))
     bounds = list(pairwise([0, *watcher.cuts, watcher.n_frames]))
     plans: list[Plan] = []
