@@ -19,6 +19,8 @@ from ksame.scene.looking import look
 
 @dataclass(frozen=True)
 class Picture:
+    """A frame."""
+
     index: int
     time: float
     pixels: np.ndarray
@@ -41,9 +43,8 @@ def main(clip: str | None = None) -> float:
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     each = 1000 / max(cast.n_frames, 1)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
-        f"{path.name}, {size[0]}x{size[1]}, {cast.n_frames} frames, {len(cast.tracks)} tracks, {len(cast.people)} people"
-    )
+    found = f"{len(cast.tracks)} tracks, {len(cast.people)} people"
+    print(f"{path.name}, {size[0]}x{size[1]}, {cast.n_frames} frames, {found}")
     print(f"{wall * each:.1f} ms a frame, {cpu * each:.1f} ms of processor time a frame, at most {memory:.0f} MB")
     return wall * each
 

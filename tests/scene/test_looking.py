@@ -33,7 +33,7 @@ def middle(sighting):
 @pytest.fixture(scope="module")
 def two():
     paths = [
-        (0, (80, 120), (110, 125), 130, range(0, 20)),
+        (0, (80, 120), (110, 125), 130, range(20)),
         (1, (230, 120), (225, 110), 120, range(7, 20)),
     ]
     return walk(20, paths)

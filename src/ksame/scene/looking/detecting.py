@@ -14,7 +14,7 @@ from ksame.scene.looking.options import Looking
 _FACE = 64  # side in pixels to which an expected face is scaled
 _REACH = 3.0  # side of the part that is searched, in sides of the face
 _TURNED = 40.0  # turned faces are looked for from this side on
-_PART, _SMALL = 352, 48  # side of the parts that are enlarged, and of the largest face looked for in them
+_PART, _SMALL = 288, 48  # side of the parts that are enlarged, and of the largest face looked for in them
 _LARGE = 2500  # photographs with a longer side are not enlarged
 _STILL = 0.4  # how sure the detector must be in photographs
 _ASIDE, _UNLIKE = 0.8, 2.0  # how far off, in sides, and how many times larger or smaller, an expected face may be
@@ -67,7 +67,7 @@ def _starts(length: int) -> list[int]:
     Examples
     --------
     >>> _starts(300), _starts(640)
-    ([0], [0, 288])
+    ([0, 12], [0, 176, 352])
     """
     count = max(1, -(-(length - _SMALL) // (_PART - _SMALL)))
     return [round(start) for start in np.linspace(0, max(0, length - _PART), count)]

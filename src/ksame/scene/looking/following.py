@@ -14,7 +14,7 @@ from concurrent.futures import Executor
 import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.models import Detection, Detector, FaceMesh, Mesh, SFace
+from ksame.models import Detection, Detector, FaceMesh, Mesh
 from ksame.scene.looking.boxes import centre, overlap, side
 from ksame.scene.looking.detecting import same_face, search_near
 from ksame.scene.looking.faces import Face, Found, found_by
@@ -27,25 +27,24 @@ _SWELL = 1.5  # how many times larger or smaller it may become
 _CLASH = 0.45  # overlap of two followed faces from which on they are one
 _UNSEEN = 3  # how often in a row the detector may not see what a mesh follows
 _OUT_OF_SIGHT = 5  # frames after which a face that comes back must look like itself
-_STRANGER = 0.25  # cosine below which it does not
+_STRANGER = 0.3  # likeness below which it does not
 _DOUBTED = 4  # frames for which a face may be missing that was never surely seen, or only just
 _NEARBY = 4  # frames for which a missing face is looked for at its place; after that, in searches of whole frames
 _BLINK = 2  # frames that may be missing on the way back
-_MEMORY = 24 << 20  # bytes of frames kept for the way back
+_MEMORY = 16 << 20  # bytes of frames kept for the way back
 _SHORTEST_MEMORY = 4  # frames
 
 
 class Eyes:
     """The networks, and what they tell about one face in one frame.
 
-    The recogniser takes much memory a thread, and is asked in the main thread only.
+    Faces are recognised only when all were followed: a recogniser takes as much memory as all the rest.
     """
 
     def __init__(self, options: Looking) -> None:
         self.options = options
         self.detector = Detector()
         self.mesh = FaceMesh()
-        self.recogniser = SFace()
 
     def take(self, rgb: ByteArray, detection: Detection) -> Found:
         """Return a detected face, with its mesh where one is believed."""
@@ -159,21 +158,10 @@ class Follower:
                 a, b = seen[i], seen[j]
                 if a is None or b is None or overlap(a.box, b.box)[0, 0] <= _CLASH:
                     continue
-                likeness = [self._likeness(rgb, found, self.faces[k]) for found, k in ((a, i), (b, j))]
+                likeness = [self.faces[k].likeness(rgb, found) for found, k in ((a, i), (b, j))]
                 nearness = [_offset(found, self.faces[k]) for found, k in ((a, i), (b, j))]
                 worse = i if (likeness[0] - nearness[0], j) < (likeness[1] - nearness[1], i) else j
                 seen[worse] = None
-
-    def _likeness(self, rgb: ByteArray, found: Found, face: Face) -> float:
-        """Return the cosine between a face as found and its best picture; 0 where either is missing."""
-        if found.mesh is None or not face.best:
-            return 0.0
-        best = face.best[0]
-        now = Face(0, 0, face.spool, found)
-        now.portray(0, rgb, found)
-        picture = now.best[0]
-        embed = self.eyes.recogniser.embed
-        return float(embed(picture.pixels, picture.points) @ embed(best.pixels, best.points))
 
     def _confirm(self, rgb: ByteArray, seen: list[Found | None], detections: Sequence[Detection]) -> list[Detection]:
         """Compare what is followed with what was detected; return the detections of nobody known."""
@@ -207,7 +195,7 @@ class Follower:
         if found is None:
             found = self._pool.submit(self.eyes.take, rgb, detection).result()
             gone = face.missing >= _OUT_OF_SIGHT and found.mesh is not None and bool(face.best)
-            if gone and self._likeness(rgb, found, face) < _STRANGER:
+            if gone and face.likeness(rgb, found) < _STRANGER:
                 return False
             seen[k] = found
         elif found.detection is None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.models import Detection
+from ksame.models import Detection, SFace
 from ksame.progress import Track as Progress
 from ksame.progress import silent
 from ksame.scene.looking.cuts import CutFinder
@@ -30,7 +30,7 @@ from ksame.scene.sightings import Cast, Person, Track
 
 _AGREEING = 3  # frames in which a doubtful detection must be seen to count
 _WAITING = 200  # pictures kept until a recogniser is asked about them
-_TIDY = 256  # frames after which memory is given back
+_TIDY = 96  # frames after which memory is given back
 _AHEAD = 2  # searches of whole frames that are begun ahead of time
 
 
@@ -191,11 +191,12 @@ class _Watcher:
 
     def recognise(self) -> None:
         """Have the best pictures of faces that ended recognised, and let the pictures go."""
+        recogniser = None
         for one in self.ended:
             pictures, one.face.best = one.face.best, []
             if pictures:
-                embed = self._eyes.recogniser.embed
-                one.embeddings = np.array([embed(p.pixels, p.points) for p in pictures])
+                recogniser = recogniser or SFace()
+                one.embeddings = np.array([recogniser.embed(p.pixels, p.points) for p in pictures])
                 one.pictures = [(p.frame, p.quality) for p in pictures]
 
 
