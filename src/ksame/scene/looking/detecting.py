@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import cv2
 import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.models import Detection, Detector
+from ksame.models.detector import SMALLEST
 from ksame.photographs import TURNS
 from ksame.scene.looking.boxes import around, centre, inside, overlap, side
 from ksame.scene.looking.options import Looking
@@ -15,14 +18,23 @@ _FACE = 64  # side in pixels to which an expected face is scaled
 _REACH = 3.0  # side of the part that is searched, in sides of the face
 _TURNED = 40.0  # turned faces are looked for from this side on
 _PART, _SMALL = 288, 48  # side of the parts that are enlarged, and of the largest face looked for in them
+_COARSE, _WORTH = 48.0, 400  # side from which on coarse searches find faces; frames of fewer pixels get none
 _LARGE = 2500  # photographs with a longer side are not enlarged
 _STILL = 0.4  # how sure the detector must be in photographs
 _ASIDE, _UNLIKE = 0.8, 2.0  # how far off, in sides, and how many times larger or smaller, an expected face may be
 _SAME, _INSIDE = 0.3, 0.7  # overlaps from which on two boxes are one face
 
 
-def search(detector: Detector, rgb: ByteArray, options: Looking, *, tiny: bool) -> list[Detection]:
-    """Search a whole frame of a recording, the surest face first.
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What a search of a whole frame found, the surest first, and the side of the smallest face it looks for."""
+
+    found: list[Detection]
+    least: float
+
+
+def search(detector: Detector, rgb: ByteArray, options: Looking, *, tiny: bool, coarse: bool) -> Search:
+    """Search a whole frame of a recording.
 
     Parameters
     ----------
@@ -31,13 +43,17 @@ def search(detector: Detector, rgb: ByteArray, options: Looking, *, tiny: bool) 
     options : Looking
     tiny : bool
         Look for small and for turned faces too.
+    coarse : bool
+        Otherwise, in large frames, look for larger faces only.
     """
+    if coarse and not tiny and min(rgb.shape[:2]) >= _WORTH:
+        return Search(detector.detect(rgb, score=options.low, min_face=_COARSE), _COARSE)
     found = detector.detect(rgb, score=options.low)
     if not tiny:
-        return found
+        return Search(found, SMALLEST)
     found += _search_small(detector, rgb, options)
     found += detector.detect(rgb, score=options.score, min_face=_TURNED, rotations=TURNS)
-    return distinct(found)
+    return Search(distinct(found), SMALLEST)
 
 
 def _search_small(detector: Detector, rgb: ByteArray, options: Looking) -> list[Detection]:
@@ -73,9 +89,10 @@ def _starts(length: int) -> list[int]:
     return [round(start) for start in np.linspace(0, max(0, length - _PART), count)]
 
 
-def search_still(detector: Detector, rgb: ByteArray) -> list[Detection]:
+def search_still(detector: Detector, rgb: ByteArray) -> Search:
     """Search a photograph: small faces and turned ones always."""
-    return detector.detect(rgb, score=_STILL, tiny=max(rgb.shape[:2]) <= _LARGE, rotations=TURNS)
+    small = max(rgb.shape[:2]) <= _LARGE
+    return Search(detector.detect(rgb, score=_STILL, tiny=small, rotations=TURNS), SMALLEST)
 
 
 def search_near(detector: Detector, rgb: ByteArray, box: FloatArray, roll: float, score: float) -> Detection | None:

@@ -15,11 +15,11 @@ import numpy as np
 
 from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.models import Detection, SFace
+from ksame.models import SFace
 from ksame.progress import Track as Progress
 from ksame.progress import silent
 from ksame.scene.looking.cuts import CutFinder
-from ksame.scene.looking.detecting import search, search_still
+from ksame.scene.looking.detecting import Search, search, search_still
 from ksame.scene.looking.faces import N_BEST, Face
 from ksame.scene.looking.filling import Plan, plan, write_points
 from ksame.scene.looking.following import Eyes, Follower
@@ -92,7 +92,7 @@ class _Pending:
     index: int
     rgb: ByteArray
     cut: bool
-    searched: Future[list[Detection]] | None = None
+    searched: Future[Search] | None = None
 
 
 @dataclass(eq=False)
@@ -166,17 +166,20 @@ class _Watcher:
         if self.still:
             pending.searched = self._scout.submit(search_still, self._eyes.detector, pending.rgb)
             return
-        every = self.options.tiny_every
-        tiny = every > 0 and (pending.index - self._shot) % every == 0
-        pending.searched = self._scout.submit(search, self._eyes.detector, pending.rgb, self.options, tiny=tiny)
+        options, since = self.options, pending.index - self._shot
+        tiny = options.tiny_every > 0 and since % options.tiny_every == 0
+        coarse = since % (2 * options.detect_every) == options.detect_every
+        pending.searched = self._scout.submit(
+            search, self._eyes.detector, pending.rgb, options, tiny=tiny, coarse=coarse
+        )
 
     def _look(self, pending: _Pending) -> None:
         if pending.cut:
             self._follower.cut()
             self._take_ended()
             self.cuts.append(pending.index)
-        detections = None if pending.searched is None else pending.searched.result()
-        self._follower.step(pending.index, pending.rgb, detections)
+        searched = None if pending.searched is None else pending.searched.result()
+        self._follower.step(pending.index, pending.rgb, searched)
         self._take_ended()
 
     def _take_ended(self) -> None:
