@@ -200,9 +200,10 @@ class Follower:
             if any(same_face(np.array(detection.box), box) for box in others):
                 return False
             found = _apart(found, detection, others)
-            gone = face.missing >= _OUT_OF_SIGHT and found.mesh is not None and bool(face.best)
-            if gone and face.likeness(rgb, found) < _STRANGER:
-                return False
+            if face.missing >= _OUT_OF_SIGHT:
+                stranger = found.mesh is not None and bool(face.best) and face.likeness(rgb, found) < _STRANGER
+                if stranger or detection.score < self.eyes.options.score:
+                    return False
             seen[k] = found
         elif found.detection is None:
             seen[k] = Found(found.box, found.mesh, detection)
