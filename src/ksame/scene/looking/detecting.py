@@ -14,13 +14,15 @@ from ksame.photographs import TURNS
 from ksame.scene.looking.boxes import around, centre, inside, overlap, side
 from ksame.scene.looking.options import Looking
 
+STILL = 0.4
+"""How sure the detector must be in photographs, where no other frame can tell."""
+
 _FACE = 64  # side in pixels to which an expected face is scaled
 _REACH = 3.0  # side of the part that is searched, in sides of the face
 _TURNED = 40.0  # turned faces are looked for from this side on
 _PART, _SMALL = 288, 48  # side of the parts that are enlarged, and of the largest face looked for in them
 _COARSE, _WORTH = 48.0, 400  # side from which on coarse searches find faces; frames of fewer pixels get none
 _LARGE = 2500  # photographs with a longer side are not enlarged
-_STILL = 0.4  # how sure the detector must be in photographs
 _ASIDE, _UNLIKE = 0.8, 2.0  # how far off, in sides, and how many times larger or smaller, an expected face may be
 _SAME, _INSIDE = 0.3, 0.7  # overlaps from which on two boxes are one face
 
@@ -92,7 +94,7 @@ def _starts(length: int) -> list[int]:
 def search_still(detector: Detector, rgb: ByteArray) -> Search:
     """Search a photograph: small faces and turned ones always."""
     small = max(rgb.shape[:2]) <= _LARGE
-    return Search(detector.detect(rgb, score=_STILL, tiny=small, rotations=TURNS), SMALLEST)
+    return Search(detector.detect(rgb, score=STILL, tiny=small, rotations=TURNS), SMALLEST)
 
 
 def search_near(detector: Detector, rgb: ByteArray, box: FloatArray, roll: float, score: float) -> Detection | None:

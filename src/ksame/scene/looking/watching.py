@@ -6,7 +6,7 @@ import shutil
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import cast as typed
@@ -19,7 +19,7 @@ from ksame.models import SFace
 from ksame.progress import Track as Progress
 from ksame.progress import silent
 from ksame.scene.looking.cuts import CutFinder
-from ksame.scene.looking.detecting import Search, search, search_still
+from ksame.scene.looking.detecting import STILL, Search, search, search_still
 from ksame.scene.looking.faces import N_BEST, Face
 from ksame.scene.looking.filling import Plan, plan, write_points
 from ksame.scene.looking.following import Eyes, Follower
@@ -67,6 +67,8 @@ def look(
     cast : Cast
     """
     options = options or Looking()
+    if still:
+        options = replace(options, doubtful=min(options.doubtful, STILL), low=min(options.low, STILL))
     growing = None
     if work is not None:
         finish(work, None)
