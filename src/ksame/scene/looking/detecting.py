@@ -9,7 +9,7 @@ import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.models import Detection, Detector
-from ksame.models.detector import SMALLEST
+from ksame.models.detector import SMALLEST, TINY
 from ksame.photographs import TURNS
 from ksame.scene.looking.boxes import around, centre, inside, overlap, side
 from ksame.scene.looking.options import Looking
@@ -53,12 +53,12 @@ def search(detector: Detector, rgb: ByteArray, options: Looking, *, tiny: bool, 
     found = detector.detect(rgb, score=options.low)
     if not tiny:
         return Search(found, SMALLEST)
-    found += _search_small(detector, rgb, options)
+    found += _search_small(detector, rgb, options.low, options.tiny)
     found += detector.detect(rgb, score=options.score, min_face=_TURNED, rotations=TURNS)
     return Search(distinct(found), SMALLEST)
 
 
-def _search_small(detector: Detector, rgb: ByteArray, options: Looking) -> list[Detection]:
+def _search_small(detector: Detector, rgb: ByteArray, score: float, least: float) -> list[Detection]:
     """Search a frame for small faces in parts, because enlarged frames take much memory."""
     height, width = rgb.shape[:2]
     found = []
@@ -66,7 +66,7 @@ def _search_small(detector: Detector, rgb: ByteArray, options: Looking) -> list[
         for left in _starts(width):
             part = rgb[top : top + _PART, left : left + _PART]
             high, wide = part.shape[:2]
-            for one in detector.detect(part, score=options.low, min_face=options.tiny):
+            for one in detector.detect(part, score=score, min_face=least):
                 x, y, w, h = one.box
                 cut = (
                     (left > 0 and x < 1)
@@ -93,8 +93,10 @@ def _starts(length: int) -> list[int]:
 
 def search_still(detector: Detector, rgb: ByteArray) -> Search:
     """Search a photograph: small faces and turned ones always."""
-    small = max(rgb.shape[:2]) <= _LARGE
-    return Search(detector.detect(rgb, score=STILL, tiny=small, rotations=TURNS), SMALLEST)
+    found = detector.detect(rgb, score=STILL, rotations=TURNS)
+    if max(rgb.shape[:2]) <= _LARGE:
+        found += _search_small(detector, rgb, STILL, TINY)
+    return Search(distinct(found), SMALLEST)
 
 
 def search_near(detector: Detector, rgb: ByteArray, box: FloatArray, roll: float, score: float) -> Detection | None:
