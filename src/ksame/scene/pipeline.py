@@ -36,6 +36,7 @@ from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import genders
 
 _STATE = "batch.json"
+_VIEWS = 6  # of one person over all files, by which surrogates are judged
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ def deidentify_scenes(
     wishes = treatments(everyone.people, keep=options.keep, only=options.only, mask=options.mask)
     if options.method not in MASKS:
         _each(seen, lambda one: _prepare(one, recogniser), options.workers, track, "getting to know everyone")
-    subjects = _subjects(seen, everyone)
+    subjects = subjects_of([one.prepared for one in seen], everyone)
     choice = make_plans(
         wishes,
         subjects,
@@ -364,15 +365,15 @@ def _prepare(one: _Seen, recogniser: SFace) -> None:
     one.prepared = prepare(one.media.frames(), one.cast, recogniser, people=names, folder=folder)
 
 
-def _subjects(seen: Sequence[_Seen], everyone: Everyone) -> list[Subject]:
-    """Gather views and codes of everyone over all files."""
+def subjects_of(files: Sequence[Prepared | None], everyone: Everyone) -> list[Subject]:
+    """Gather views and codes of everyone over all files of a batch, in its order."""
     model = face_model()
     subjects = []
     for name in everyone.people:
         views: list[View] = []
         codes = []
         for number, local in everyone.keys(name):
-            prepared = seen[number].prepared
+            prepared = files[number]
             if prepared is not None and prepared.views.get(local):
                 views += prepared.views[local]
                 codes.append(prepared.codes[local])
@@ -380,7 +381,7 @@ def _subjects(seen: Sequence[_Seen], everyone: Everyone) -> list[Subject]:
             code = np.mean(codes, axis=0)
             woman = bool(genders(model, code[None])[0] == "F")
             born, tone = (float(model.predicted(code[None], label)[0]) for label in ("born", "tone"))
-            subjects.append(Subject(name, woman, born, tone, code, tuple(views[:6])))
+            subjects.append(Subject(name, woman, born, tone, code, tuple(views[:_VIEWS])))
     return subjects
 
 
