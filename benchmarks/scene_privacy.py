@@ -45,6 +45,8 @@ VARIANTS = {
 
 @dataclass
 class Photograph:
+    """One photograph, whom it shows, and what was found in it."""
+
     path: Path
     truth: int
     cast: object
@@ -78,17 +80,20 @@ def seen(paths, truths, recogniser):
 
 
 def deidentified(photographs, recogniser, k, seed, *, method="someone-else", cover=None, loop=True):
-    """Yield every photograph de-identified, together with the choice made for the whole batch."""
+    """Return the choice made for the whole batch, and an iterator over the photographs, de-identified."""
     everyone = join([photograph.cast for photograph in photographs], 0.45)
     wishes = treatments(everyone.people)
     subjects = subjects_of([photograph.prepared for photograph in photographs], everyone)
     rng = np.random.default_rng(seed)
     choice = make_plans(wishes, subjects, recogniser, rng, method=method, k=k, cover=cover, loop=loop)
     mask = Mask(method) if method in MASKS else Mask()
-    for number, photograph in enumerate(photographs):
+
+    def composed(number, photograph):
         plans = {p.name: choice.plans[everyone.names[number, p.name]] for p in photograph.cast.people}
         frame = next(iter(open_media(photograph.path).frames()))
-        yield Composer(photograph.cast, plans, photograph.prepared.references, mask).compose(frame), choice
+        return Composer(photograph.cast, plans, photograph.prepared.references, mask).compose(frame)
+
+    return choice, (composed(number, photograph) for number, photograph in enumerate(photographs))
 
 
 def main() -> None:
@@ -124,9 +129,8 @@ def main() -> None:
         ten: list[list[bool]] = [[], []]
         missing = masked = 0
         for kind, photographs in sets.items():
-            made = deidentified(photographs, recognisers[0], options.k, options.seed, **VARIANTS[variant])
-            choice = None
-            for photograph, (pixels, choice) in zip(photographs, made, strict=True):
+            choice, made = deidentified(photographs, recognisers[0], options.k, options.seed, **VARIANTS[variant])
+            for photograph, pixels in zip(photographs, made, strict=True):
                 vector = embeddings(pixels, recognisers, mesher)
                 missing += vector is None
                 for i in range(2):
@@ -136,7 +140,7 @@ def main() -> None:
                     if kind == "same":
                         others = likely[foils[photograph.truth]]
                         ten[i].append(bool(vector is not None and likely[photograph.truth] > others.max()))
-            masked += 0 if choice is None else sum(plan.stands_in for plan in choice.plans.values())
+            masked += sum(plan.stands_in for plan in choice.plans.values())
         for i, network in enumerate(recognisers):
             other, same = first["another"][i], first["same"][i]
             print(
