@@ -25,6 +25,7 @@ from ksame.progress import Track, silent
 from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method, make_plans
 from ksame.scene.composing import Composer, Plan, StandIn
 from ksame.scene.looking import Looking, load_cast, look, read_tracks, save_cast
+from ksame.scene.looking.storage import give_back_memory
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
 from ksame.scene.media import Encoding, Frame, Media, Output, check_destination, open_media
 from ksame.scene.people import Everyone, join, treatments
@@ -221,6 +222,8 @@ def deidentify_scenes(
         loop=options.loop,
         track=track,
     )
+    del recogniser, subjects  # as large as all that writing takes
+    give_back_memory()
     key = _key(options, seed)
 
     def write(one: _Seen) -> Done:
