@@ -166,7 +166,7 @@ def deidentify_command(
         span=(parse_time(start, 0.0), parse_time(end, float("inf"))),
         regions=tuple(parse_region(text) for text in region or ()),
         encoding=Encoding(codec, quality, audio, tuple(keep_metadata or ())),  # type: ignore[arg-type]  # checked there
-        workers=workers or max(1, (os.cpu_count() or 1) // 2),
+        workers=workers or default_workers(),
     )
     found, many = gather(media, frames=frames, output=Path(output))
     wanted = places(found, output, many=many, keep_names=keep_names, container=container)
@@ -210,6 +210,54 @@ def deidentify_command(
         raise typer.Exit(exit_code(result))
 
 
+@talk.guarded
+def people_command(
+    media: Annotated[
+        list[str],
+        typer.Argument(metavar="MEDIA...", help="Photographs, recordings, folders of them, or patterns in quotes."),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Contact sheet (.png, .jpg) to write. It shows originals!")
+    ] = None,
+    frames: Annotated[bool, typer.Option("--frames", help="A folder is one recording in numbered pictures.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a sheet that exists.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Files looked at at the same time.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """List who is in photographs and video, by the names that ksame deidentify has for the same files."""
+    from ksame.app.gathering import gather
+    from ksame.app.people import for_machines, listing, show
+    from ksame.scene.review import write_sheet
+
+    if output is not None:
+        _check_sheet(output, may_exist=force)
+    found, _ = gather(media, frames=frames)
+    listed = listing(found, workers=workers or default_workers(), sheet=output is not None)
+    if output is not None and listed.sheet is not None:
+        write_sheet(listed.sheet, output)
+        warnings.warn(f"{output} shows originals. Keep it.", PrivacyWarning, stacklevel=2)
+    if as_json:
+        talk.emit(for_machines(listed))
+    else:
+        show(listed)
+    if listed.failed:
+        raise typer.Exit(ExitCode.WITHHELD)
+
+
+def default_workers() -> int:
+    """Return how many files are worked on at the same time: each keeps about two processors busy."""
+    return max(1, (os.cpu_count() or 1) // 2)
+
+
+def _check_sheet(path: Path, *, may_exist: bool) -> None:
+    if path.suffix.lower() not in _PICTURES:
+        raise UsageError(f"{path}: the contact sheet is a picture; its name ends in {', '.join(_PICTURES)}.")
+    if path.exists() and not may_exist:
+        raise UsageError(f"{path} exists. Choose another name, or replace it with --force.")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
+
+
 def _warn(options: Options) -> None:
     """Tell what will stay as it is, before anything is done."""
     if options.span != (0.0, float("inf")):
@@ -237,10 +285,7 @@ def _check_places(
     if link_table is not None and link_table.exists() and not going_on:
         raise UsageError(f"{link_table} exists; a link table is never overwritten. Choose another name.")
     if review is not None:
-        if review.suffix.lower() not in _PICTURES:
-            raise UsageError(f"{review}: the contact sheet is a picture; its name ends in {', '.join(_PICTURES)}.")
-        if review.exists() and not force and not going_on:
-            raise UsageError(f"{review} exists. Choose another name, or replace it with --force.")
+        _check_sheet(review, may_exist=force or going_on)
     secrets = [("link table", link_table), ("contact sheet", review), ("file of tracks", tracks)]
     for name, path in secrets:
         if path is None:

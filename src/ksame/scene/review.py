@@ -112,8 +112,8 @@ def _pairs(result: Result, wanted: set[Spot], replaced: set[str]) -> Iterator[tu
         if not due:
             continue
         last = max(due)
-        sources = open_media(done.job.source).frames(), open_media(done.job.destination).frames()
-        with closing(sources[0]) as before, closing(sources[1]) as after:
+        before, after = (open_media(path).frames() for path in (done.job.source, done.job.destination))
+        with closing(before), closing(after):  # type: ignore[type-var]  # they are generators
             for old, new in zip(before, after, strict=False):
                 for spot in due.get(old.index, ()):
                     face = _sighting(result.casts[number], spot)
@@ -147,10 +147,8 @@ def crop(pixels: ByteArray, box: tuple[float, float, float, float], side: int = 
     matrix = np.array([[scale, 0, side / 2 - scale * (x + width / 2)], [0, scale, side / 2 - scale * (y + height / 2)]])
     if scale < 1:  # the warp below does not average
         pixels = np.asarray(cv2.GaussianBlur(pixels, (0, 0), 0.45 / scale), dtype=np.uint8)
-    return np.asarray(
-        cv2.warpAffine(pixels, matrix, (side, side), flags=cv2.INTER_LINEAR, borderValue=(128, 128, 128)),
-        dtype=np.uint8,
-    )
+    cut = cv2.warpAffine(pixels, matrix, (side, side), flags=cv2.INTER_LINEAR, borderValue=(128, 128, 128))
+    return np.asarray(cut, dtype=np.uint8)
 
 
 def sheet(rows: Sequence[Row]) -> ByteArray:
