@@ -71,7 +71,7 @@ def make_plans(
     k: int = 10,
     cover: Cover | None = None,
     loop: bool = True,
-    candidates: int = 12,
+    candidates: int = 16,
     workers: int = 2,
     track: Track = silent,
 ) -> Choice:
@@ -105,7 +105,7 @@ def make_plans(
     first = cover or Cover.FACE
     if method == SOMEONE_ELSE:
         groups = choose(
-            people, k, recogniser, rng, cover=first, candidates=candidates if loop else 0, workers=workers, track=track
+            people, k, recogniser, rng, cover=first, candidates=candidates if loop else 1, workers=workers, track=track
         )
     else:
         groups = (_k_same if method == K_SAME_M else _k_diff)(people, k, rng)

@@ -14,9 +14,9 @@ import numpy as np
 from ksame.errors import UsageError
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.methods import AdHoc, BarMask, Blur, FlipNoise, Noise, Pixelate, Threshold, TMask
-from ksame.scene.replacing.rim import OUTLINE, grown, polygon, pull_push
+from ksame.scene.replacing.rim import grown, polygon, pull_push
 from ksame.scene.sightings import Sighting
-from ksame.spaces.facemodel.geometry import with_forehead
+from ksame.spaces.facemodel.geometry import OUTLINE, with_forehead
 
 FILL, BLACKOUT = "fill", "blackout"
 _ADHOC: dict[str, type[AdHoc]] = {

@@ -34,6 +34,8 @@ from ksame.scene.work import Finished, Work, hashes, may_replace
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import genders
 
+_VIEWS = 6  # of one person over all files, by which surrogates are judged
+
 
 @dataclass(frozen=True)
 class Options:
@@ -214,7 +216,7 @@ def deidentify_scenes(
         each(seen, lambda one: _prepare(one, recogniser, brake), options.workers, brake, track, "getting to know")
     choice = make_plans(
         wishes,
-        _subjects(seen, everyone),
+        subjects_of([one.prepared for one in seen], everyone),
         recogniser,
         np.random.default_rng(seed),
         method=options.method,
@@ -359,15 +361,15 @@ def _prepare(one: _Seen, recogniser: SFace, brake: Brake) -> None:
     one.prepared = prepare(frames, one.cast, recogniser, people=names, folder=folder)
 
 
-def _subjects(seen: Sequence[_Seen], everyone: Everyone) -> list[Subject]:
-    """Gather views and codes of everyone over all files."""
+def subjects_of(files: Sequence[Prepared | None], everyone: Everyone) -> list[Subject]:
+    """Gather views and codes of everyone over all files of a batch, in its order."""
     model = face_model()
     subjects = []
     for name in everyone.people:
         views: list[View] = []
         codes = []
         for number, local in everyone.keys(name):
-            prepared = seen[number].prepared
+            prepared = files[number]
             if prepared is not None and prepared.views.get(local):
                 views += prepared.views[local]
                 codes.append(prepared.codes[local])
@@ -375,7 +377,7 @@ def _subjects(seen: Sequence[_Seen], everyone: Everyone) -> list[Subject]:
             code = np.mean(codes, axis=0)
             woman = bool(genders(model, code[None])[0] == "F")
             born, tone = (float(model.predicted(code[None], label)[0]) for label in ("born", "tone"))
-            subjects.append(Subject(name, woman, born, tone, code, tuple(views[:6])))
+            subjects.append(Subject(name, woman, born, tone, code, tuple(views[:_VIEWS])))
     return subjects
 
 

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import cv2
 import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.models import Detection, Detector
+from ksame.models.detector import SMALLEST, TINY
 from ksame.photographs import TURNS
 from ksame.scene.looking.boxes import around, centre, inside, overlap, side
 from ksame.scene.looking.options import Looking
 
+STILL = 0.4
+"""How sure the detector must be in photographs, where no other frame can tell."""
+
 _FACE = 64  # side in pixels to which an expected face is scaled
 _REACH = 3.0  # side of the part that is searched, in sides of the face
 _TURNED = 40.0  # turned faces are looked for from this side on
+_PART, _SMALL = 288, 48  # side of the parts that are enlarged, and of the largest face looked for in them
+_COARSE, _WORTH = 48.0, 400  # side from which on coarse searches find faces; frames of fewer pixels get none
 _LARGE = 2500  # photographs with a longer side are not enlarged
-_STILL = 0.4  # how sure the detector must be in photographs
 _ASIDE, _UNLIKE = 0.8, 2.0  # how far off, in sides, and how many times larger or smaller, an expected face may be
 _SAME, _INSIDE = 0.3, 0.7  # overlaps from which on two boxes are one face
 
 
-def search(detector: Detector, rgb: ByteArray, options: Looking, *, tiny: bool) -> list[Detection]:
-    """Search a whole frame of a recording, the surest face first.
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What a search of a whole frame found, the surest first, and the side of the smallest face it looks for."""
+
+    found: list[Detection]
+    least: float
+
+
+def search(detector: Detector, rgb: ByteArray, options: Looking, *, tiny: bool, coarse: bool) -> Search:
+    """Search a whole frame of a recording.
 
     Parameters
     ----------
@@ -30,17 +45,58 @@ def search(detector: Detector, rgb: ByteArray, options: Looking, *, tiny: bool) 
     options : Looking
     tiny : bool
         Look for small and for turned faces too.
+    coarse : bool
+        Otherwise, in large frames, look for larger faces only.
     """
+    if coarse and not tiny and min(rgb.shape[:2]) >= _WORTH:
+        return Search(detector.detect(rgb, score=options.low, min_face=_COARSE), _COARSE)
     found = detector.detect(rgb, score=options.low)
-    if tiny:
-        found += detector.detect(rgb, score=options.low, min_face=options.tiny)
-        found += detector.detect(rgb, score=options.score, min_face=_TURNED, rotations=TURNS)
-    return distinct(found) if tiny else found
+    if not tiny:
+        return Search(found, SMALLEST)
+    found += _search_small(detector, rgb, options.low, options.tiny)
+    found += detector.detect(rgb, score=options.score, min_face=_TURNED, rotations=TURNS)
+    return Search(distinct(found), SMALLEST)
 
 
-def search_still(detector: Detector, rgb: ByteArray) -> list[Detection]:
+def _search_small(detector: Detector, rgb: ByteArray, score: float, least: float) -> list[Detection]:
+    """Search a frame for small faces in parts, because enlarged frames take much memory."""
+    height, width = rgb.shape[:2]
+    found = []
+    for top in _starts(height):
+        for left in _starts(width):
+            part = rgb[top : top + _PART, left : left + _PART]
+            high, wide = part.shape[:2]
+            for one in detector.detect(part, score=score, min_face=least):
+                x, y, w, h = one.box
+                cut = (
+                    (left > 0 and x < 1)
+                    or (top > 0 and y < 1)
+                    or (left + wide < width and x + w > wide - 1)
+                    or (top + high < height and y + h > high - 1)
+                )
+                if not cut and one.side <= _SMALL:
+                    found.append(Detection((x + left, y + top, w, h), one.points + np.array([left, top]), one.score))
+    return found
+
+
+def _starts(length: int) -> list[int]:
+    """Return where parts begin that cover ``length`` and overlap.
+
+    Examples
+    --------
+    >>> _starts(300), _starts(640)
+    ([0, 12], [0, 176, 352])
+    """
+    count = max(1, -(-(length - _SMALL) // (_PART - _SMALL)))
+    return [round(start) for start in np.linspace(0, max(0, length - _PART), count)]
+
+
+def search_still(detector: Detector, rgb: ByteArray) -> Search:
     """Search a photograph: small faces and turned ones always."""
-    return detector.detect(rgb, score=_STILL, tiny=max(rgb.shape[:2]) <= _LARGE, rotations=TURNS)
+    found = detector.detect(rgb, score=STILL, rotations=TURNS)
+    if max(rgb.shape[:2]) <= _LARGE:
+        found += _search_small(detector, rgb, STILL, TINY)
+    return Search(distinct(found), SMALLEST)
 
 
 def search_near(detector: Detector, rgb: ByteArray, box: FloatArray, roll: float, score: float) -> Detection | None:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.faces.registration import Similarity
 from ksame.models import Detection, Mesh, five_points
+from ksame.models.pictures import warp
 from ksame.scene.looking.boxes import around, centre, grown, side
 from ksame.scene.looking.detecting import roll_of
 from ksame.scene.looking.storage import BLENDSHAPES, BOX, POINTS, POSE, WIDTH, Spool
@@ -18,6 +20,8 @@ N_BEST = 5  # pictures kept of a track
 _APART = 12  # frames between two of them
 _CROP = 160  # longest side of such a picture
 _FULL = 112.0  # side of a face from which on more pixels do not help to recognise it
+_PATCH = 32  # side of the registered pictures that are compared
+_PLACES = _PATCH * np.array([[0.36, 0.46], [0.64, 0.46], [0.5, 0.6], [0.4, 0.74], [0.6, 0.74]])
 _SHARP = 60.0  # variance of the Laplacian of a face that is sharp enough
 
 
@@ -131,6 +135,16 @@ class Face:
         score = 0.0 if found.detection is None else found.detection.score
         self.sure = max(self.sure, score, 0.0 if found.mesh is None else 1.0)
 
+    def likeness(self, rgb: ByteArray, found: Found) -> float:
+        """Return how much a face as found looks like its best pictures, at most 1; 0 where it cannot be told.
+
+        It is the correlation of small registered pictures: enough to tell apart two people in the light of one shot.
+        """
+        if found.mesh is None or not self.best:
+            return 0.0
+        now = _patch(rgb, five_points(found.mesh))
+        return max(float(now @ _patch(p.pixels, p.points)) for p in self.best)
+
     def portray(self, frame: int, rgb: ByteArray, found: Found) -> None:
         """Keep the picture of this frame if it is one of the best."""
         if found.mesh is None:
@@ -146,6 +160,14 @@ class Face:
         if rival is not None and picture.quality <= 1.05 * rival.quality:
             return
         self.best = sorted([p for p in self.best if p is not rival] + [picture], key=lambda p: (-p.quality, p.frame))
+
+
+def _patch(rgb: ByteArray, points: FloatArray) -> NDArray[np.float32]:
+    """Return a face as a vector of unit length, registered by its five points, without its mean colour's level."""
+    crop = warp(rgb, Similarity.estimate(points, _PLACES).matrix, _PATCH).astype(np.float32)
+    crop = np.asarray(cv2.GaussianBlur(crop, (0, 0), 1.5), dtype=np.float32)
+    crop -= (crop.mean(axis=(0, 1)) + crop.mean()) / 2
+    return np.asarray(crop.ravel() / max(float(np.linalg.norm(crop)), 1e-6))
 
 
 def _cut(frame: int, rgb: ByteArray, found: Found, quality: float) -> Picture:

@@ -14,38 +14,38 @@ from concurrent.futures import Executor
 import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.models import Detection, Detector, FaceMesh, Mesh, SFace
+from ksame.models import Detection, Detector, FaceMesh, Mesh
 from ksame.scene.looking.boxes import centre, overlap, side
-from ksame.scene.looking.detecting import same_face, search_near
+from ksame.scene.looking.detecting import Search, same_face, search_near
 from ksame.scene.looking.faces import Face, Found, found_by
 from ksame.scene.looking.options import Looking
 from ksame.scene.looking.storage import Spool
 
-_AGREE = 0.25  # overlap of a mesh with the detection it was begun from
+_AGREE = 0.35  # overlap of a mesh with the detection it was begun from
 _JUMP = 0.6  # how far a mesh may move between frames, in sides
 _SWELL = 1.5  # how many times larger or smaller it may become
 _CLASH = 0.45  # overlap of two followed faces from which on they are one
 _UNSEEN = 3  # how often in a row the detector may not see what a mesh follows
+_SURELY = 1.4  # a search surely finds faces so many times larger than the smallest it looks for
 _OUT_OF_SIGHT = 5  # frames after which a face that comes back must look like itself
-_STRANGER = 0.25  # cosine below which it does not
-_DOUBTED = 4  # frames that a face may be missing which was never surely seen
+_STRANGER = 0.3  # likeness below which it does not
+_DOUBTED = 4  # frames for which a face may be missing that was never surely seen, or only just
 _NEARBY = 4  # frames for which a missing face is looked for at its place; after that, in searches of whole frames
 _BLINK = 2  # frames that may be missing on the way back
-_MEMORY = 24 << 20  # bytes of frames kept for the way back
+_MEMORY = 16 << 20  # bytes of frames kept for the way back
 _SHORTEST_MEMORY = 4  # frames
 
 
 class Eyes:
     """The networks, and what they tell about one face in one frame.
 
-    The recogniser takes much memory a thread, and is asked in the main thread only.
+    Faces are recognised only when all were followed: a recogniser takes as much memory as all the rest.
     """
 
     def __init__(self, options: Looking) -> None:
         self.options = options
         self.detector = Detector()
         self.mesh = FaceMesh()
-        self.recogniser = SFace()
 
     def take(self, rgb: ByteArray, detection: Detection) -> Found:
         """Return a detected face, with its mesh where one is believed."""
@@ -108,33 +108,33 @@ class Follower:
         self.faces = []
         self._past.clear()
 
-    def step(self, frame: int, rgb: ByteArray, detections: Sequence[Detection] | None) -> None:
+    def step(self, frame: int, rgb: ByteArray, search: Search | None) -> None:
         """Go on to the next frame.
 
         Parameters
         ----------
         frame : int
         rgb : ndarray of shape (height, width, 3)
-        detections : sequence of Detection or None
+        search : Search or None
             None where the whole frame was not searched.
         """
         seen = list(self._pool.map(lambda face: self._follow(rgb, face), self.faces))
         self._part(rgb, seen)
         fresh: list[Detection] = []
-        if detections is not None:
-            fresh = self._confirm(rgb, seen, detections)
+        if search is not None:
+            fresh = self._confirm(rgb, seen, search)
         for face, found in zip(self.faces, seen, strict=True):
             face.write(found)
             if found is not None:
                 face.portray(frame, rgb, found)
         boxes = [found.box for found in seen if found is not None]
         for detection, found in zip(fresh, self._pool.map(lambda d: self.eyes.take(rgb, d), fresh), strict=True):
-            if not any(same_face(found.box, box) for box in boxes):
-                boxes.append(found.box)
-                self._begin(frame, rgb, found, detection)
+            if not any(same_face(np.array(detection.box), box) for box in boxes):
+                one = _apart(found, detection, boxes)
+                boxes.append(one.box)
+                self._begin(frame, rgb, one, detection)
         self._remember(rgb, boxes)
-        options = self.eyes.options
-        lost = [f for f in self.faces if f.missing > (options.patience if f.sure >= options.score else _DOUBTED)]
+        lost = [face for face in self.faces if face.missing > self._patience(face)]
         self.closed += lost
         self.faces = [face for face in self.faces if face not in lost]
 
@@ -148,6 +148,11 @@ class Follower:
         options = self.eyes.options
         return options.low if face.sure >= options.score else options.doubtful
 
+    def _patience(self, face: Face) -> int:
+        """Return for how many frames a face may be missing: no longer than it was seen, less if never surely."""
+        options = self.eyes.options
+        return min(options.patience, max(_DOUBTED, face.n_seen)) if face.sure >= options.score else _DOUBTED
+
     def _part(self, rgb: ByteArray, seen: list[Found | None]) -> None:
         """Where two followed faces became one, let the one go that looks less like it."""
         for i in range(len(seen)):
@@ -155,30 +160,19 @@ class Follower:
                 a, b = seen[i], seen[j]
                 if a is None or b is None or overlap(a.box, b.box)[0, 0] <= _CLASH:
                     continue
-                likeness = [self._likeness(rgb, found, self.faces[k]) for found, k in ((a, i), (b, j))]
+                likeness = [self.faces[k].likeness(rgb, found) for found, k in ((a, i), (b, j))]
                 nearness = [_offset(found, self.faces[k]) for found, k in ((a, i), (b, j))]
                 worse = i if (likeness[0] - nearness[0], j) < (likeness[1] - nearness[1], i) else j
                 seen[worse] = None
 
-    def _likeness(self, rgb: ByteArray, found: Found, face: Face) -> float:
-        """Return the cosine between a face as found and its best picture; 0 where either is missing."""
-        if found.mesh is None or not face.best:
-            return 0.0
-        best = face.best[0]
-        now = Face(0, 0, face.spool, found)
-        now.portray(0, rgb, found)
-        picture = now.best[0]
-        embed = self.eyes.recogniser.embed
-        return float(embed(picture.pixels, picture.points) @ embed(best.pixels, best.points))
-
-    def _confirm(self, rgb: ByteArray, seen: list[Found | None], detections: Sequence[Detection]) -> list[Detection]:
+    def _confirm(self, rgb: ByteArray, seen: list[Found | None], search: Search) -> list[Detection]:
         """Compare what is followed with what was detected; return the detections of nobody known."""
         options = self.eyes.options
         places = [face.expected() if found is None else found.box for face, found in zip(self.faces, seen, strict=True)]
         free = list(range(len(self.faces)))
         left: list[Detection] = []
         for sure in (True, False):
-            some = [d for d in detections if (d.score >= options.score) == sure]
+            some = [d for d in search.found if (d.score >= options.score) == sure]
             for d, k in _match(some, places, free, self.faces):
                 if k is None or not self._rejoin(rgb, k, d, seen):
                     left.append(d)
@@ -187,7 +181,7 @@ class Follower:
                     self.faces[k].unsupported = 0
         for k in free:
             found, face = seen[k], self.faces[k]
-            if found is None or found.detection is not None:
+            if found is None or found.detection is not None or side(found.box) < _SURELY * search.least:
                 continue
             near = self._pool.submit(self.eyes.near, rgb, found).result()
             face.unsupported = 0 if near is not None else face.unsupported + 1
@@ -202,9 +196,14 @@ class Follower:
         face, found = self.faces[k], seen[k]
         if found is None:
             found = self._pool.submit(self.eyes.take, rgb, detection).result()
-            gone = face.missing >= _OUT_OF_SIGHT and found.mesh is not None and bool(face.best)
-            if gone and self._likeness(rgb, found, face) < _STRANGER:
+            others = [one.box for n, one in enumerate(seen) if one is not None and n != k]
+            if any(same_face(np.array(detection.box), box) for box in others):
                 return False
+            found = _apart(found, detection, others)
+            if face.missing >= _OUT_OF_SIGHT:
+                stranger = found.mesh is not None and bool(face.best) and face.likeness(rgb, found) < _STRANGER
+                if stranger or detection.score < self.eyes.options.score:
+                    return False
             seen[k] = found
         elif found.detection is None:
             seen[k] = Found(found.box, found.mesh, detection)
@@ -243,6 +242,12 @@ class Follower:
         longest = min(longest, max(self.eyes.options.tiny_every, _SHORTEST_MEMORY))
         while len(self._past) > longest:
             self._past.popleft()
+
+
+def _apart(found: Found, detection: Detection, others: Sequence[FloatArray]) -> Found:
+    """Return a face without its mesh where that slipped onto somebody else, as of a face half hidden by another."""
+    slipped = any(overlap(found.box, box)[0, 0] > _CLASH for box in others)
+    return found_by(None, detection) if slipped else found
 
 
 def _offset(found: Found, face: Face) -> float:

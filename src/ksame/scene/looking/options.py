@@ -42,7 +42,8 @@ class Looking:
     low : float
         How sure it must be where a face is expected.
     detect_every : int
-        Whole frames are searched every so many frames; between, faces are followed.
+        Whole frames are searched every so many frames; between, faces are followed. In large frames, every second
+        search is for faces of at least 48 pixels only.
     tiny_every : int
         Whole frames are searched for small and for turned faces every so many frames; 0 for never.
     tiny : float
@@ -67,7 +68,7 @@ class Looking:
     doubtful: float = 0.45
     low: float = 0.3
     detect_every: int = 3
-    tiny_every: int = 48
+    tiny_every: int = 96
     tiny: float = 16.0
     presence: float = PRESENCE
     mesh_side: float = 30.0

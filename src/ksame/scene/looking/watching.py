@@ -6,7 +6,7 @@ import shutil
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,20 +14,22 @@ import numpy as np
 
 from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.models import Detection
+from ksame.models import SFace
 from ksame.progress import Track as Progress
 from ksame.progress import silent
 from ksame.scene.looking.cuts import CutFinder
-from ksame.scene.looking.detecting import search, search_still
+from ksame.scene.looking.detecting import STILL, Search, search, search_still
 from ksame.scene.looking.faces import N_BEST, Face
 from ksame.scene.looking.filling import Plan, plan, write_points
 from ksame.scene.looking.following import Eyes, Follower
 from ksame.scene.looking.joining import Stretch, join, mean_embedding
 from ksame.scene.looking.options import Frame, Looking
-from ksame.scene.looking.storage import BOX, Place, Spool, finish, new_arrays, tracks_of
+from ksame.scene.looking.storage import BOX, Place, Spool, finish, give_back_memory, new_arrays, tracks_of
 from ksame.scene.sightings import Cast, Person, Track
 
 _AGREEING = 3  # frames in which a doubtful detection must be seen to count
+_WAITING = 200  # pictures kept until a recogniser is asked about them
+_TIDY = 96  # frames after which memory is given back
 _AHEAD = 2  # searches of whole frames that are begun ahead of time
 
 
@@ -64,6 +66,8 @@ def look(
     cast : Cast
     """
     options = options or Looking()
+    if still:
+        options = replace(options, doubtful=min(options.doubtful, STILL), low=min(options.low, STILL))
     growing = None
     if work is not None:
         finish(work, None)
@@ -76,7 +80,7 @@ def look(
         for frame in track(frames, "looking"):
             watcher.read(frame)
         watcher.end()
-        found = _finished(watcher, work)
+    found = _finished(watcher, work)  # after the threads gave their networks back
     if growing is not None:
         shutil.rmtree(growing, ignore_errors=True)
     return found
@@ -89,7 +93,7 @@ class _Pending:
     index: int
     rgb: ByteArray
     cut: bool
-    searched: Future[list[Detection]] | None = None
+    searched: Future[Search] | None = None
 
 
 @dataclass(eq=False)
@@ -98,8 +102,8 @@ class _Ended:
 
     face: Face
     shot: int
-    pictures: list[tuple[int, float]]  # frame and quality
-    embeddings: FloatArray
+    pictures: list[tuple[int, float]] = field(default_factory=list)  # frame and quality
+    embeddings: FloatArray = field(default_factory=lambda: np.empty((0, 128)))
 
 
 class _Watcher:
@@ -143,6 +147,8 @@ class _Watcher:
             self._search(pending)
         self._pending.append(pending)
         self.n_frames += 1
+        if self.n_frames % _TIDY == 0:
+            give_back_memory()
         if len(self._pending) > _AHEAD * self.options.detect_every:
             self._look(self._pending.popleft())
 
@@ -161,32 +167,41 @@ class _Watcher:
         if self.still:
             pending.searched = self._scout.submit(search_still, self._eyes.detector, pending.rgb)
             return
-        every = self.options.tiny_every
-        tiny = every > 0 and (pending.index - self._shot) % every == 0
-        pending.searched = self._scout.submit(search, self._eyes.detector, pending.rgb, self.options, tiny=tiny)
+        options, since = self.options, pending.index - self._shot
+        tiny = options.tiny_every > 0 and since % options.tiny_every == 0
+        coarse = since % (2 * options.detect_every) == options.detect_every
+        pending.searched = self._scout.submit(
+            search, self._eyes.detector, pending.rgb, options, tiny=tiny, coarse=coarse
+        )
 
     def _look(self, pending: _Pending) -> None:
         if pending.cut:
             self._follower.cut()
             self._take_ended()
             self.cuts.append(pending.index)
-        detections = None if pending.searched is None else pending.searched.result()
-        self._follower.step(pending.index, pending.rgb, detections)
+        searched = None if pending.searched is None else pending.searched.result()
+        self._follower.step(pending.index, pending.rgb, searched)
         self._take_ended()
 
     def _take_ended(self) -> None:
-        """Have the best pictures of faces that ended recognised, and let the pictures go."""
         for face in self._follower.closed:
             if not (self.still or _credible(face, self.options)):
                 face.spool.drop()
                 continue
-            pictures = face.best
-            embed = self._eyes.recogniser.embed
-            embeddings = np.array([embed(p.pixels, p.points) for p in pictures]).reshape(-1, 128)
-            face.best = []
-            qualities = [(p.frame, p.quality) for p in pictures]
-            self.ended.append(_Ended(face, len(self.cuts), qualities, embeddings))
+            self.ended.append(_Ended(face, len(self.cuts)))
         self._follower.closed = []
+        if sum(len(one.face.best) for one in self.ended) > _WAITING:
+            self.recognise()
+
+    def recognise(self) -> None:
+        """Have the best pictures of faces that ended recognised, and let the pictures go."""
+        recogniser = None
+        for one in self.ended:
+            pictures, one.face.best = one.face.best, []
+            if pictures:
+                recogniser = recogniser or SFace()
+                one.embeddings = np.array([recogniser.embed(p.pixels, p.points) for p in pictures])
+                one.pictures = [(p.frame, p.quality) for p in pictures]
 
 
 def _credible(face: Face, options: Looking) -> bool:
@@ -196,6 +211,8 @@ def _credible(face: Face, options: Looking) -> bool:
 
 def _finished(watcher: _Watcher, work: Path | None) -> Cast:
     """Fill, smooth and join what was seen."""
+    give_back_memory()
+    watcher.recognise()
     ended = sorted(watcher.ended, key=lambda e: (e.face.first, e.face.number))
     bounds = list(pairwise([0, *watcher.cuts, watcher.n_frames]))
     plans: list[Plan] = []

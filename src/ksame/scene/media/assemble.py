@@ -28,21 +28,25 @@ _SUBTITLES = {"matroska": frozenset({"subrip", "srt", "ass", "ssa", "webvtt", "d
 def assemble(segments: Segments, media: Media, encoding: Encoding, container: Container, path: Path) -> None:
     """Write the pieces, and the sound of the source where it is wanted, into one file.
 
-    The frames keep the source's time stamps. Only an AVI file, which has no time stamps, counts in frames.
+    The frames keep the source's time stamps. Only an AVI file, which has no time stamps, counts in frames,
+    and begins with the first of them.
     """
     first = next(segments.pieces(), None)
     if first is None:
         raise OutputError(f"{path}: no frame was written.")
     with_sound = encoding.audio == "keep" and container.sound is not None and media.has_sound
-    start = _start(media, first.stamps[0], with_sound=with_sound)
+    start = first.stamps[0].at * media.time_base
+    if not segments.settings.counted:
+        start = _start(media, start, with_sound=with_sound)
     options = {"fflags": "+bitexact", **container.options}
     with av.open(str(path), mode="w", format=container.muxer, options=options) as output:
         film, _ = film_stream(output, media, segments.settings)
+        if segments.settings.encoder == "libx265" and container.muxer in ("mp4", "mov"):
+            film.codec_context.codec_tag = "hvc1"  # the only name under which Apple's players know HEVC
         sources = [_film_packets(segments, media, film, start)]
         if isinstance(media, Recording):
             if with_sound:
-                film_start = first.stamps[0].at * media.time_base
-                sources.append(Sound(media, output, container, start, film_start).packets())
+                sources.append(Sound(media, output, container, start).packets())
             if "subtitles" in encoding.keep_metadata:
                 sources.extend(_subtitles(media, output, container, start))
             for key in encoding.keep_metadata:
@@ -52,9 +56,8 @@ def assemble(segments: Segments, media: Media, encoding: Encoding, container: Co
             output.mux_one(packet)
 
 
-def _start(media: Media, first: Stamp, *, with_sound: bool) -> Fraction:
+def _start(media: Media, start: Fraction, *, with_sound: bool) -> Fraction:
     """Return the time that becomes zero: that of what comes first, if it is after zero."""
-    start = first.at * media.time_base
     if with_sound:
         with opened(media.path) as source:
             stream = source.streams.audio[0]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from av.container import OutputContainer
+from av.packet import Packet
 from av.stream import Stream
+from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 _ATTACHED_PICTURE = 0x400
@@ -26,3 +28,8 @@ def is_cover(stream: VideoStream) -> bool:
     if disposition is not None:
         return bool(int(disposition) & _ATTACHED_PICTURE)
     return stream.codec_context.name in ("mjpeg", "png") and not stream.average_rate
+
+
+def duration_of(frame: VideoFrame, packet: Packet[Any]) -> int:
+    """Return how long a frame from a packet is shown, zero where the file does not say."""
+    return getattr(frame, "duration", None) or packet.duration or 0

@@ -161,8 +161,10 @@ def video_settings(codec: str, encoding: Encoding, size: tuple[int, int]) -> Vid
     """Return the settings of a codec for frames of a size.
 
     No encoder is allowed frames that are coded out of order (B-frames): then the packets of independent segments
-    follow each other without a shift of their decoding times. H.264 and HEVC refuse odd sizes at 4:2:0; those are
-    written at 4:4:4, which VLC, mpv, Chrome and everything built on FFmpeg play.
+    follow each other without a shift of their decoding times. x264's macroblock tree is off: with it, the same frames
+    sometimes give other bytes. H.264 and HEVC refuse odd sizes at 4:2:0; those are
+    written at 4:4:4, which VLC, mpv, Chrome and everything built on FFmpeg play. Windows Media Video 8 refuses them
+    too; its predecessor MPEG-4 version 3 does not.
     """
     odd = size[0] % 2 == 1 or size[1] % 2 == 1
     pixels = "yuv444p" if odd else "yuv420p"
@@ -170,7 +172,7 @@ def video_settings(codec: str, encoding: Encoding, size: tuple[int, int]) -> Vid
     threads = str(THREADS)
     if codec == "h264":
         crf = str(20 if quality is None else quality)
-        options = {"preset": encoding.speed, "crf": crf, "bf": "0", "threads": threads, "forced-idr": "1"}
+        options = {"preset": encoding.speed, "crf": crf, "bf": "0", "mbtree": "0", "threads": threads}
         return VideoSettings("libx264", pixels, options)
     if codec == "hevc":
         crf = str(23 if quality is None else quality)
@@ -184,5 +186,6 @@ def video_settings(codec: str, encoding: Encoding, size: tuple[int, int]) -> Vid
     if codec in ("wmv2", "mpeg4"):
         scale = str(3 if quality is None else max(1, min(31, round(quality / 6))))
         options = {"qmin": scale, "qmax": scale, "bf": "0", "threads": "1"}
-        return VideoSettings(codec, "yuv420p", options, counted=codec == "mpeg4")
+        encoder = "msmpeg4" if codec == "wmv2" and odd else codec
+        return VideoSettings(encoder, "yuv420p", options, counted=codec == "mpeg4")
     return VideoSettings("ffv1", "bgr0", {"threads": threads, "slices": "4", "level": "3"})

@@ -73,13 +73,15 @@ def _palette(segments: Segments, media: Media) -> VideoFrame:
     source.link_to(maker)
     maker.link_to(sink)
     graph.configure()
+    made: list[VideoFrame] = []
     for frame in _frames(segments):
         source.push(frame)
+        made.extend(_pulled(sink))  # nothing yet, but frames wait in the graph until something is asked for
     source.push(None)
-    made = sink.pull()
-    if not isinstance(made, VideoFrame):
+    made.extend(_pulled(sink))
+    if len(made) != 1:
         raise OutputError("The colours of the GIF could not be chosen.")
-    return made
+    return made[0]
 
 
 def _drawn(segments: Segments, media: Media, palette: VideoFrame) -> Iterator[VideoFrame]:

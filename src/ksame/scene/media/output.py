@@ -191,6 +191,8 @@ def check_destination(media: Media, destination: Path, encoding: Encoding, *, fo
         raise UsageError(f"{destination}: a picture cannot hold a recording. Choose .mp4, or a folder.")
     if suffix in CONTAINERS:
         encoding.codec_for(destination)
+    if "attachments" in encoding.keep_metadata:
+        raise UsageError("Attachments cannot be kept. Leave them out of --keep-metadata.")
     if destination.exists():
         if destination.samefile(media.path):
             raise UsageError(f"{destination}: that is the source itself. Choose another place.")

@@ -17,7 +17,7 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from ksame.errors import InputError
-from ksame.scene.media.compat import is_cover
+from ksame.scene.media.compat import duration_of, is_cover
 from ksame.scene.media.source import Media, Pixels, Stamp
 
 _UNSPECIFIED = 2
@@ -100,11 +100,12 @@ class Recording(Media):
             stream = film(container, self.path)
             stream.thread_type = "AUTO"
             try:
-                for frame in container.decode(stream):
-                    index += 1
-                    at = frame.pts if frame.pts is not None else stamp.at + stamp.duration if index else 0
-                    stamp = Stamp(at, getattr(frame, "duration", None) or usual)
-                    yield stamp, None if index < start else self._upright(frame, reformatter)
+                for packet in container.demux(stream):
+                    for frame in packet.decode():
+                        index += 1
+                        at = frame.pts if frame.pts is not None else stamp.at + stamp.duration if index else 0
+                        stamp = Stamp(at, duration_of(frame, packet) or usual)
+                        yield stamp, None if index < start else self._upright(frame, reformatter)
             except (av.FFmpegError, MemoryError) as error:
                 raise _damaged(self.path, index + 1, error) from error
 

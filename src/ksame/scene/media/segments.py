@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -61,7 +62,7 @@ class Segments:
         self.settings = settings
         self._length = length
         self._done = self._survey()
-        self.next_frame = self._done * length if self._done else 0
+        self.next_frame = 0
         if self._done:
             self.next_frame = (self._done - 1) * length + len(self._stamps(self._done - 1))
         self._piece: _Encoder | None = None
@@ -121,10 +122,11 @@ class Segments:
             self._complete(self._piece)
 
     def abandon(self) -> None:
-        """Forget the piece in progress."""
+        """Complete what can be completed and forget the rest."""
         if self._behind is not None:
-            self._behind.drop()
-            self._behind = None
+            behind, self._behind = self._behind, None
+            with suppress(OSError, av.FFmpegError):
+                behind.close()
         if self._piece is not None:
             self._piece.abandon()
             self._piece = None
@@ -174,8 +176,10 @@ class _Encoder:
         self._part.replace(self._path)
 
     def abandon(self) -> None:
-        self._container.close()
-        self._file.close()
+        with suppress(OSError, av.FFmpegError):
+            self._container.close()
+        with suppress(OSError):
+            self._file.close()
         self._part.unlink(missing_ok=True)
 
 

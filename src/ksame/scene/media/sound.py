@@ -46,16 +46,11 @@ class Sound:
     container : Container
     start : Fraction
         Time in seconds that becomes zero.
-    film_start : Fraction
-        Time of the first frame.
     """
 
-    def __init__(
-        self, media: Recording, output: OutputContainer, container: Container, start: Fraction, film_start: Fraction
-    ) -> None:
+    def __init__(self, media: Recording, output: OutputContainer, container: Container, start: Fraction) -> None:
         self._media = media
         self._start = start
-        self._film_start = film_start
         self._muxer = container.muxer
         with opened(media.path) as source:
             stream = source.streams.audio[0]
@@ -64,7 +59,7 @@ class Sound:
             whole = first is not None and first.dts is not None and first.pts is not None
             late = 0.0
             if first is not None and first.pts is not None and first.time_base is not None:
-                late = abs(float(first.pts * first.time_base - film_start))
+                late = abs(float(first.pts * first.time_base - start))
             self.remuxed = _family(name) in container.sounds and whole
             if container.muxer == "avi" and late > _AVI_START:
                 self.remuxed = False
@@ -133,7 +128,7 @@ class Sound:
         for samples, offset in self._decoded():
             due = offset - float(self._start)
             if begun is None:
-                clock = float(self._film_start - self._start) if self._muxer == "avi" else due
+                clock = 0.0 if self._muxer == "avi" else due
                 begun = Fraction(clock)
             piece = samples
             n = round((due - clock) * self._rate)

@@ -33,7 +33,7 @@ class Frame:
     time : float
         In seconds, as the file tells it.
     pixels : ndarray of shape (height, width, 3), uint8
-        RGB, upright.
+        RGB, upright, read-only.
     """
 
     index: int
@@ -132,6 +132,7 @@ class Media(ABC):
                     self._at.append(stamp.at)
                     self._durations.append(stamp.duration)
                 if pixels is not None:
+                    pixels.flags.writeable = False
                     yield Frame(index, float(self._at[index] * self.time_base), pixels)
                 index += 1
         if index == 0:

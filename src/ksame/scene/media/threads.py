@@ -77,13 +77,12 @@ class Behind(Generic[T]):
         self._work = work
         self._waiting: queue.Queue[T | None] = queue.Queue(n_waiting)
         self._error: BaseException | None = None
-        self._dropped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ksame-writer", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         while (item := self._waiting.get()) is not None:
-            if self._error is not None or self._dropped.is_set():
+            if self._error is not None:
                 continue
             try:
                 self._work(item)
@@ -102,9 +101,3 @@ class Behind(Generic[T]):
         self._thread.join()
         if self._error is not None:
             raise self._error
-
-    def drop(self) -> None:
-        """Forget what waits and end the thread."""
-        self._dropped.set()
-        self._waiting.put(None)
-        self._thread.join()

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray, IntArray
+from ksame.spaces.aam.warp import PiecewiseAffine, triangulate
 from ksame.spaces.facemodel import FaceModel, face_model
-from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, IRISES, OVAL
+from ksame.spaces.facemodel.geometry import BROWS, EYES, INNER_LIPS, IRISES, OUTLINE, OVAL, with_forehead
 
 Rows = NDArray[np.float32]
 
@@ -24,6 +25,9 @@ _REACH = 20.0  # how far inwards the rim's colours are carried, in pixels of the
 _EDGE = 7.0  # how wide the edge is on which hair grows
 _RIM = 4.0  # how far inside the edge the rim's colours are read
 N_RIM = 144
+N_PICKS = 230
+_NOSE = (168, 6, 197, 195, 5, 4, 1, 2, 98, 327, 48, 278, 64, 294, 129, 358, 49, 279)
+_LIPS = (61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291, 375, 321, 405, 314, 17, 84, 181, 91, 146)
 _LIDS = tuple(tuple(ring) for ring in EYES)
 _LIP_PAIRS = tuple(zip(INNER_LIPS[1:10], INNER_LIPS[:10:-1], strict=True))
 
@@ -35,6 +39,11 @@ class Canvas:
     Attributes
     ----------
     model : FaceModel
+    picks : ndarray of shape (n_picks,)
+        Points, among the 504 of a mesh with its forehead, that span the triangles by which faces are taken and painted:
+        the contours, and some between them. With all of them it would take thrice as long and look the same.
+    warp : PiecewiseAffine
+        Between the base and other shapes of those points; over the same pixels as that of the model.
     own : ndarray
         How much of the person's own pixels stays: the eyeballs and the inside of the mouth.
     alpha : ndarray
@@ -58,6 +67,8 @@ class Canvas:
     """
 
     model: FaceModel
+    picks: IntArray
+    warp: PiecewiseAffine
     own: Rows
     alpha: Rows
     slopes: Rows
@@ -76,6 +87,11 @@ def canvas() -> Canvas:
     """Return the canvas of the shipped face model."""
     model = face_model()
     mask, base = model.warp.mask, model.base
+    picks = _picks(with_forehead(base)[:, :2])
+    places = with_forehead(base)[picks, :2]
+    warp = PiecewiseAffine(places, triangulate(places), model.size)
+    if not np.array_equal(warp.mask, mask):
+        raise RuntimeError("The face model and the canvas must cover the same pixels.")
     padded = np.pad(mask, 1).astype(np.uint8)
     depth: Any = np.asarray(cv2.distanceTransform(padded, cv2.DIST_L2, 5))[1:-1, 1:-1]
     own: Any = np.zeros(model.size, dtype=np.float32)
@@ -91,6 +107,8 @@ def canvas() -> Canvas:
     rim_rows, rim_index, rim_weights = _rim(model, depth)
     return Canvas(
         model,
+        picks,
+        warp,
         own[mask],
         (fade * fade * (3 - 2 * fade))[mask].astype(np.float32),
         slopes[mask].astype(np.float32),
@@ -103,6 +121,18 @@ def canvas() -> Canvas:
         (evener.forehead & (depth < _EDGE))[mask],
         _inwards(base),
     )
+
+
+def _picks(points: FloatArray) -> IntArray:
+    """Choose points that span the mesh well: contours first, then whichever is furthest from those chosen."""
+    chosen = sorted({*OUTLINE, *BROWS, *_NOSE, *_LIPS, *INNER_LIPS, *(point for ring in _LIDS for point in ring)})
+    hidden = {point for iris in IRISES for point in iris}
+    apart = np.linalg.norm(points[:, None] - points[None, chosen], axis=2).min(axis=1)
+    apart[list(hidden)] = -1.0
+    while len(chosen) < N_PICKS:
+        chosen.append(int(apart.argmax()))
+        apart = np.minimum(apart, np.linalg.norm(points - points[chosen[-1]], axis=1))
+    return np.array(sorted(chosen), dtype=np.intp)
 
 
 def _rim(model: FaceModel, depth: NDArray[np.float32]) -> tuple[IntArray, IntArray, Rows]:

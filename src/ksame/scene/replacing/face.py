@@ -102,10 +102,11 @@ def softened(frame: NDArray[Any], points: FloatArray) -> tuple[tuple[slice, slic
 
 def sample(frame: NDArray[Any], points: FloatArray) -> Rows:
     """Return the softened log colours, (n_pixels, 3), of a face in a frame; points of shape (478, 2 or 3)."""
+    places = canvas()
     extended = with_forehead(points[:, :2])
     window, soft = softened(frame, extended)
     local = extended - [window[1].start, window[0].start]
-    return logarithm(canvas().model.warp.sample(soft / 255, local))
+    return logarithm(places.warp.sample(soft / 255, local[places.picks]))
 
 
 def average(frames: Sequence[tuple[Rows, FloatArray, FloatArray, float]]) -> Reference:
@@ -152,7 +153,7 @@ def fit_surrogate(surrogate: Surrogate, reference: Reference, cover: Cover = Cov
     change = keep_openings(shape - reference.shape) * places.inwards[:, None]
     alpha = places.alpha * (1.0 - hair)
     gain = np.exp((lit - reference.seen).clip(-_GAIN, _GAIN))
-    warp = places.model.warp
+    warp = places.warp
     sheet = warp.image(np.concatenate([gain, (alpha + places.own)[:, None]], axis=1))
     sheet[..., 3] *= warp.mask
     levels = [sheet]
@@ -167,7 +168,7 @@ def _fringe(places: Canvas, seen: Rows, lit: Rows) -> Rows:
     apart = seen - lit
     strange = (abs(apart.mean(axis=1)) > _HAIR) | (np.ptp(apart, axis=1) > _TINT)
     image: Any = np.zeros(places.model.size, dtype=np.uint8)
-    mask = places.model.warp.mask
+    mask = places.warp.mask
     image[mask] = strange & places.fringe
     image = cv2.morphologyEx(image, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
     image = cv2.morphologyEx(image, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
@@ -200,15 +201,17 @@ def paint(
         The frame to change; others may have been replaced in it already.
     """
     places = canvas()
-    warp = places.model.warp
+    warp = places.warp
     _, to_frame = aligned(points, places)
     extended = with_forehead(points[:, :2])
     moved = extended.copy()
     moved[: len(points)] += fitted.change @ to_frame
     window, soft = softened(frame, extended)
     origin = np.array([window[1].start, window[0].start])
-    covered, (here, base) = warp.locate(moved - origin, soft.shape[:2], extended - origin, warp.base)
-    shrink = warp.shrinkage(moved)
+    picks = places.picks
+    old, new_place = extended[picks] - origin, moved[picks] - origin
+    covered, (here, base) = warp.locate(new_place, soft.shape[:2], old, warp.base)
+    shrink = warp.shrinkage(new_place)
     level = min(max(0, round(np.log2(0.9 / max(shrink, 1e-3)))), len(fitted.levels) - 1)
     sheet = fitted.levels[level]
     scale = np.float32(0.5**level)

@@ -8,7 +8,7 @@ least k people where there are that many, so that the recogniser finds the least
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -25,6 +25,10 @@ from ksame.scene.replacing.surrogate import Surrogate, draw
 
 _AGE = 0.004  # what a year of difference in age costs, in cosines
 _SWAPS = 60  # tries to better a choice of candidates
+_SHARP = 8.0  # how much more the worst-off count than the others
+_FEW = 8  # people by whom candidates are screened
+_ABREAST = 2  # candidates that are tried at a time
+_GOOD = 0.1  # how far below the recogniser's threshold a cost is good enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,64 +109,97 @@ def choose(
     rng: np.random.Generator,
     *,
     cover: Cover = Cover.FACE,
-    candidates: int = 12,
+    candidates: int = 16,
     workers: int = 2,
     track: Track = silent,
 ) -> list[Group]:
     """Deal people out to groups of at least ``k`` and give every group a face.
 
-    Where a gender has fewer than ``k`` people, they make one group; whoever counts must say how many of it are real.
+    Where a gender has fewer than ``2 k`` people, they make one group; if they are fewer than ``k``, whoever counts must
+    say how many of it are real.
 
     Parameters
     ----------
     candidates : int
-        How many candidates are drawn for each gender, beside two for each group.
+        How many candidates are drawn for each gender, beside three for each group after the first. With 1, nobody is
+        asked and the first drawn is taken.
     """
     groups: list[Group] = []
-    for woman in (False, True):
-        members = [i for i, subject in enumerate(subjects) if subject.woman is woman]
-        if members:
-            groups += _choose_among(subjects, members, k, recogniser, rng, cover, candidates, workers, track)
-    return groups
-
-
-def _choose_among(
-    subjects: Sequence[Subject],
-    members: list[int],
-    k: int,
-    recogniser: Recogniser,
-    rng: np.random.Generator,
-    cover: Cover,
-    candidates: int,
-    workers: int,
-    track: Track,
-) -> list[Group]:
-    people = [subjects[i] for i in members]
-    n_groups = max(1, len(people) // k)
-    ages = np.quantile([person.born for person in people], rng.random(candidates + 2 * n_groups))
-    tone = float(np.median([person.tone for person in people]))
-    woman = float(people[0].woman)
-    drawn = [draw({"woman": woman, "born": float(age), "tone": tone}, rng) for age in ages]
-
-    def judge(j: int) -> list[float]:
-        return [max(likeness(recogniser, view, drawn[j], cover) for view in person.views) for person in people]
-
     with ThreadPoolExecutor(workers) as pool:
-        columns = list(track(_pending(pool, judge, len(drawn)), "looking for other faces"))
-    like = np.array([column() for column in columns]).T
-    cost = like + _AGE * abs(np.array([person.born for person in people])[:, None] - ages[None])
-    chosen, owner = deal(cost, n_groups, rng)
-    groups = []
-    for g, candidate in enumerate(chosen):
-        mine = tuple(members[i] for i in np.flatnonzero(owner == g))
-        groups.append(Group(mine, (drawn[candidate],) * len(mine)))
+        for woman in (False, True):
+            members = [i for i, subject in enumerate(subjects) if subject.woman is woman]
+            if members:
+                search = _Search([subjects[i] for i in members], recogniser, cover, rng, pool, track)
+                found = (
+                    search.one(candidates) if len(members) < 2 * k else search.several(len(members) // k, candidates)
+                )
+                groups += [Group(tuple(members[i] for i in mine), (face,) * len(mine)) for mine, face in found]
     return groups
 
 
-def _pending(
-    pool: ThreadPoolExecutor, judge: Callable[[int], list[float]], count: int
-) -> list[Callable[[], list[float]]]:
-    return [pool.submit(judge, j).result for j in range(count)]
+@dataclass(eq=False)
+class _Search:
+    """A search for the faces of one gender."""
+
+    people: list[Subject]
+    recogniser: Recogniser
+    cover: Cover
+    rng: np.random.Generator
+    pool: ThreadPoolExecutor
+    track: Track
+
+    def draw(self, count: int) -> tuple[list[Surrogate], FloatArray]:
+        """Draw candidates with the ages that the people have, and return those ages too."""
+        ages = np.quantile([person.born for person in self.people], self.rng.random(count))
+        tone = float(np.median([person.tone for person in self.people]))
+        woman = float(self.people[0].woman)
+        return [draw({"woman": woman, "born": float(age), "tone": tone}, self.rng) for age in ages], ages
+
+    def cost(self, person: Subject, surrogate: Surrogate, age: float) -> float:
+        """Return how little a surrogate suits a person: its likeness, and the years between them."""
+        return likeness(self.recogniser, person.views[0], surrogate, self.cover) + _AGE * abs(person.born - age)
+
+    def one(self, candidates: int) -> list[tuple[tuple[int, ...], Surrogate]]:
+        """Find one face for all: the first, two at a time, that suits everyone well, or the best of all."""
+        drawn, ages = self.draw(candidates)
+        good = self.recogniser.threshold - _GOOD
+        best, worst = 0, np.inf
+        everyone = tuple(range(len(self.people)))
+        for start in range(0, candidates if candidates > 1 else 0, _ABREAST):
+            now = range(start, min(start + _ABREAST, candidates))
+            pairs = [(j, person) for j in now for person in self.people]
+            costs = list(self.pool.map(lambda pair: self.cost(pair[1], drawn[pair[0]], float(ages[pair[0]])), pairs))
+            for j in now:
+                value = max(cost for (other, _), cost in zip(pairs, costs, strict=True) if other == j)
+                if value < worst:
+                    best, worst = j, value
+            if worst <= good:
+                break
+        return [(everyone, drawn[best])]
+
+    def several(self, n_groups: int, candidates: int) -> list[tuple[tuple[int, ...], Surrogate]]:
+        """Deal people out to several faces; the half that suits a few of them worst is left out early."""
+        drawn, ages = self.draw(candidates + 3 * (n_groups - 1) if candidates > 1 else n_groups)
+        if len(drawn) > n_groups:
+            few = np.linspace(0, len(self.people) - 1, _FEW).round().astype(int)
+            first = self._costs(list(range(len(drawn))), drawn, ages, [self.people[i] for i in few], "drawing faces")
+            order = np.argsort(np.exp(_SHARP * first).sum(axis=0), kind="stable")
+            kept = sorted(order[: max(n_groups, len(drawn) // 2)].tolist())
+        else:
+            kept = list(range(len(drawn)))
+        cost = self._costs(kept, drawn, ages, self.people, "looking for other faces")
+        chosen, owner = deal(cost, n_groups, self.rng)
+        return [
+            (tuple(np.flatnonzero(owner == g).tolist()), drawn[kept[candidate]]) for g, candidate in enumerate(chosen)
+        ]
+
+    def _costs(
+        self, which: list[int], drawn: list[Surrogate], ages: FloatArray, people: list[Subject], what: str
+    ) -> FloatArray:
+        def row(person: Subject) -> list[float]:
+            return [self.cost(person, drawn[j], float(ages[j])) for j in which]
+
+        return np.array(list(self.track(self.pool.map(row, people), what)))
 
 
 def deal(cost: FloatArray, n_groups: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -186,7 +223,7 @@ def deal(cost: FloatArray, n_groups: int, rng: np.random.Generator) -> tuple[Int
     >>> sorted(chosen.tolist()), chosen[owner].tolist()
     ([0, 1], [0, 0, 1, 1])
     """
-    sharp = np.exp(6.0 * cost)  # the worst-off count most
+    sharp = np.exp(_SHARP * cost)
     chosen = np.argsort(sharp.sum(axis=0), kind="stable")[:n_groups]
     total, owner = _dealt(sharp[:, chosen])
     spare = cost.shape[1] - n_groups

@@ -31,25 +31,44 @@ def exponential(rows: Rows) -> Rows:
 
 
 def matched_contrast(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:
-    """Give a surrogate the contrast of what is seen: over-exposed and hazy frames have little.
+    """Give a surrogate the contrast and the colourfulness of what is seen: hazy and grey frames have little.
 
     Parameters
     ----------
     seen, surrogate : ndarray of shape (n_pixels, 3)
         In logarithms.
     """
-    warp = places.model.warp
+    warp = places.warp
 
-    def detail(rows: Rows) -> tuple[Rows, float]:
-        image = warp.image(rows)
-        smooth = np.asarray(cv2.GaussianBlur(image, (0, 0), _WIDE), dtype=np.float32)[warp.mask]
-        rest = rows - smooth
-        return smooth, float(np.quantile(np.abs(rest[places.inner].mean(axis=1)), 0.8))
+    def smoothed(rows: Rows) -> Rows:
+        image = cv2.GaussianBlur(warp.image(rows), (0, 0), _WIDE)
+        return np.asarray(image, dtype=np.float32)[warp.mask][:, None]
 
-    _, wanted = detail(seen)
-    smooth, have = detail(surrogate)
-    gain = np.clip(_LIVELY * wanted / max(have, 1e-6), _LEAST, 1.1)
-    return np.asarray(smooth + (surrogate - smooth) * np.float32(gain))
+    def detail(rows: Rows) -> float:
+        return float(np.quantile(np.abs(rows[places.inner]), 0.8))
+
+    light, tint = _parted(seen)
+    own_light, own_tint = _parted(surrogate)
+    smooth = smoothed(own_light)
+    wanted = detail(light - smoothed(light))
+    contrast = np.clip(_LIVELY * wanted / max(detail(own_light - smooth), 1e-6), _LEAST, 1.1)
+    colour = np.clip(_spread(tint, places) / max(_spread(own_tint, places), 1e-6), 0.0, 1.1)
+    middle = np.median(own_tint[places.inner], axis=0)
+    return np.asarray(
+        smooth + (own_light - smooth) * np.float32(contrast) + middle + (own_tint - middle) * np.float32(colour)
+    )
+
+
+def _parted(rows: Rows) -> tuple[Rows, Rows]:
+    """Part log colours into brightness, (n_pixels, 1), and what is left of colour, (n_pixels, 3)."""
+    light = rows.mean(axis=1, keepdims=True)
+    return light, rows - light
+
+
+def _spread(tint: Rows, places: Canvas) -> float:
+    """Return how much colours differ within a face."""
+    inside = tint[places.inner]
+    return float(np.quantile(np.abs(inside - np.median(inside, axis=0)), 0.8))
 
 
 def fit_light(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:

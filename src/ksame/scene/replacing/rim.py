@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray
-from ksame.spaces.facemodel.geometry import CROWN, N_EXTENDED, OVAL, RING
+from ksame.spaces.facemodel.geometry import OUTLINE
 
-OUTLINE = (CROWN[0], *range(N_EXTENDED - RING, N_EXTENDED), CROWN[-1], *OVAL[len(CROWN) :])
-"""The edge of the mesh with its forehead, clockwise, among its 504 points."""
 REACH = 1.35
 """How far the ring goes, in outlines of the face."""
 _SOFT = 0.055  # width of the blur, in widths of the face

@@ -233,10 +233,12 @@ class PiecewiseAffine:
         weights = barycentric(points, self.triangles)
         places = []
         for other in others:
-            affine = np.einsum("tkc,tki->cti", other[self.triangles], weights)
+            corners = other[self.triangles]
+            parts = [corners[:, k, :, None] * weights[:, k, None] for k in range(3)]
+            affine = parts[0] + parts[1] + parts[2]  # (n_triangles, 2, 3)
             where = np.zeros((2, size[0] * size[1]), dtype=np.float32)
             for axis in range(2):
-                where[axis][spans.pixels] = spans.values(affine[axis])
+                where[axis][spans.pixels] = spans.values(affine[:, axis])
             places.append(where.reshape(2, *size))
         return inside.reshape(size), places
 

@@ -55,6 +55,8 @@ _REACH = 0.34  # how far the forehead goes beyond the mesh, as a share of the wa
 _TAPER = np.sin(np.linspace(0.0, np.pi, len(CROWN)))[1:-1, None] ** 0.7
 RING = len(CROWN) - 2
 N_EXTENDED = N_POINTS + 2 * RING
+OUTLINE = (CROWN[0], *range(N_EXTENDED - RING, N_EXTENDED), CROWN[-1], *OVAL[len(CROWN) :])
+"""The edge of the mesh with its forehead, clockwise, among its 504 points."""
 _RAISE = (4.0, 14.0)  # how far the two rings of the forehead fall back, in 1/176 of the base's width
 
 

@@ -1,0 +1,135 @@
+"""Frames composed: kept, replaced, masked, filled, within a span; people over a batch."""
+
+import numpy as np
+import pytest
+
+from ksame.errors import UsageError
+from ksame.models import SFace
+from ksame.scene.composing import Composer, Plan, Treatment
+from ksame.scene.looking import look
+from ksame.scene.masking import rectangle
+from ksame.scene.people import join, treatments
+from ksame.scene.preparing import prepare
+from ksame.scene.replacing.surrogate import draw
+from ksame.scene.sightings import Cast, Person
+from scene.walkers import background, clip, paste
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """Six frames in which one person moves to the right, looked at and prepared."""
+    pictures = []
+    for i in range(6):
+        frame = background((320, 240))
+        paste(frame, 1, (130 + 4 * i, 120), 190)
+        pictures.append(frame)
+    frames = list(clip(pictures))
+    cast = look(frames, (320, 240))
+    people = {person.name for person in cast.people}
+    return frames, cast, prepare(frames, cast, SFace(), people=people)
+
+
+def composer(scene, plan, **options):
+    _, cast, prepared = scene
+    return Composer(cast, {person.name: plan for person in cast.people}, prepared.references, **options)
+
+
+def replace(seed=0):
+    return Plan(Treatment.REPLACE, draw({"woman": 0.0, "born": 1970.0, "tone": -0.5}, np.random.default_rng(seed)))
+
+
+def test_whoever_is_kept_is_kept_to_the_bit(scene):
+    assert np.array_equal(composer(scene, Plan(Treatment.KEEP)).compose(scene[0][2]), scene[0][2].pixels)
+
+
+def test_everyone_is_replaced_in_every_frame_and_the_frames_stay_as_they_were(scene):
+    frames = scene[0]
+    before = [frame.pixels.copy() for frame in frames]
+    new = composer(scene, replace())
+    for frame, old in zip(frames, before, strict=True):
+        made = new.compose(frame)
+        assert (made != old).any(axis=2).mean() > 0.03
+        assert np.array_equal(frame.pixels, old)
+        assert new.stand_ins(frame.index, frame.time) == []
+
+
+def test_frames_do_not_depend_on_those_before(scene):
+    frames = scene[0]
+    whole = composer(scene, replace())
+    made = [whole.compose(frame) for frame in frames]
+    assert np.array_equal(composer(scene, replace()).compose(frames[4]), made[4])
+
+
+def test_a_new_face_does_not_flicker(scene):
+    frames = scene[0]
+    new = composer(scene, replace())
+    made = [new.compose(frame).astype(float).mean() for frame in frames]
+    old = [frame.pixels.astype(float).mean() for frame in frames]
+    assert np.ptp(np.subtract(made, old)) < 0.5
+
+
+def test_only_frames_within_the_span_change(scene):
+    frames = scene[0]
+    new = composer(scene, replace(), span=(0.07, 0.13))
+    changed = [not np.array_equal(new.compose(frame), frame.pixels) for frame in frames]
+    assert changed == [False, False, True, True, False, False]
+
+
+def test_a_region_is_filled_where_nobody_is(scene):
+    frame = scene[0][0]
+    made = composer(scene, Plan(Treatment.KEEP), regions=[rectangle(5, 5, 30, 20)]).compose(frame)
+    assert not np.array_equal(made[5:25, 5:35], frame.pixels[5:25, 5:35])
+    assert np.array_equal(made[60:, 60:], frame.pixels[60:, 60:])
+
+
+def test_whoever_cannot_be_replaced_is_masked_and_named(scene):
+    frame = scene[0][1]
+    new = composer(scene, Plan(Treatment.MASK, stands_in=True))
+    made = new.compose(frame)
+    face = scene[1].at(frame.index)[0]
+    x, y, width, height = (round(side) for side in face.box)
+    middle = np.s_[y + height // 4 : y + height * 3 // 4, x + width // 4 : x + width * 3 // 4]
+    assert made[middle].astype(float).std(axis=(0, 1)).max() < frame.pixels[middle].astype(float).std(axis=(0, 1)).max()
+    (stand_in,) = new.stand_ins(frame.index, frame.time)
+    assert (stand_in.frame, stand_in.person) == (1, face.person)
+    assert "recogniser" in stand_in.reason
+
+
+def person(name, vector):
+    return Person(name, None if vector is None else np.array(vector, dtype=float))
+
+
+def cast_of(*people):
+    return Cast((10, 10), 1, people, ())
+
+
+def test_the_same_person_has_one_name_in_all_files():
+    a, b = [1.0, 0, 0], [0, 1.0, 0]
+    everyone = join(
+        [cast_of(person("P1", a), person("P2", b)), cast_of(person("P1", b)), cast_of(person("P1", a))], 0.45
+    )
+    assert everyone.names[0, "P1"] == everyone.names[2, "P1"]
+    assert everyone.names[0, "P2"] == everyone.names[1, "P1"]
+    assert len(everyone.people) == 2
+
+
+def test_two_people_of_one_picture_are_two_however_alike():
+    everyone = join([cast_of(person("P1", [1.0, 0]), person("P2", [1.0, 0]))], 0.45)
+    assert len(everyone.people) == 2
+
+
+def test_nobody_without_an_embedding_is_joined():
+    everyone = join([cast_of(person("P1", None)), cast_of(person("P1", None))], 0.45)
+    assert len(everyone.people) == 2
+
+
+def test_only_means_everyone_else_is_kept():
+    wishes = treatments(("P1", "P2"), only=("P2",))
+    assert wishes == {"P1": Treatment.KEEP, "P2": Treatment.REPLACE}
+
+
+def test_unknown_people_are_refused_and_named():
+    with pytest.raises(UsageError, match="no P7 here. People found: P1, P2"):
+        treatments(("P1", "P2"), keep=("P7",))
+    with pytest.raises(UsageError, match="one of"):
+        treatments(("P1", "P2"), keep=("P1",), mask=("P1",))

@@ -1,0 +1,213 @@
+"""Pass 1 on clips of people who do not exist."""
+
+import numpy as np
+import pytest
+
+from ksame.errors import InputError, UsageError
+from ksame.scene.looking import Looking, load_cast, look
+from ksame.scene.sightings import How
+from scene.walkers import background, clip, paste
+
+SIZE = (320, 240)
+QUICK = Looking(tiny_every=0)
+
+
+def walk(n, paths, size=SIZE, seed=0):
+    """Pictures in which people go along straight lines: (person, from, to, height, frames)."""
+    pictures = []
+    for t in range(n):
+        picture = background(size, seed)
+        for person, start, end, height, span in paths:
+            if t in span:
+                share = (t - span.start) / max(1, len(span) - 1)
+                paste(picture, person, tuple((1 - share) * np.array(start) + share * np.array(end)), height)
+        pictures.append(picture)
+    return pictures
+
+
+def middle(sighting):
+    x, y, w, h = sighting.box
+    return np.array([x + w / 2, y + h / 2])
+
+
+@pytest.fixture(scope="module")
+def two():
+    paths = [
+        (0, (80, 120), (110, 125), 130, range(20)),
+        (1, (230, 120), (225, 110), 120, range(7, 20)),
+    ]
+    return walk(20, paths)
+
+
+@pytest.fixture(scope="module")
+def cast(two):
+    return look(clip(two), SIZE, None, QUICK)
+
+
+def test_everyone_is_found_in_every_frame(cast):
+    assert [person.name for person in cast.people] == ["P1", "P2"]
+    assert len(cast.tracks) == 2
+    first, second = cast.tracks
+    assert (first.first, first.end) == (0, 20)
+    assert first.meshed().all()
+    assert (first.how == How.SEEN).all()
+    share = np.arange(20) / 19
+    expected = np.stack([80 + 30 * share, 120 + 5 * share], axis=1)
+    found = np.array([middle(first.at(t)) for t in range(20)])
+    assert np.abs(found - expected).max() < 12
+    assert second.end == 20
+
+
+def test_a_face_is_followed_back_to_where_it_appeared(cast):
+    second = cast.tracks[1]
+    seen = second.first + np.flatnonzero(second.how == How.SEEN)
+    assert seen[0] == 7, "detection is due in frame 9, but the face is there from frame 7 on"
+    assert second.first == 7 - QUICK.margin, "frames before are filled"
+    assert not second.meshed()[: QUICK.margin].any()
+    assert all(not s.blendshapes.any() for t in range(1, 7) if (s := second.at(t)) is not None)
+
+
+def test_filled_boxes_are_larger_than_the_face(cast):
+    second = cast.tracks[1]
+    seen = second.at(7).box
+    filled = second.at(6).box
+    assert filled[2] > 1.3 * seen[2]
+    assert filled[3] > 1.3 * seen[3]
+
+
+def test_the_best_sightings_have_a_mesh(cast):
+    for person in cast.people:
+        assert 1 <= len(person.best) <= 5
+        assert np.isclose(np.linalg.norm(person.embedding), 1)
+        for number, frame in person.best:
+            track = next(track for track in cast.tracks if track.number == number)
+            assert track.person == person.name
+            assert track.at(frame).points is not None
+
+
+def test_threads_do_not_change_the_result(two, cast, tmp_path):
+    other = look(clip(two), SIZE, tmp_path, Looking(tiny_every=0, threads=1))
+    for a, b in zip(cast.tracks, other.tracks, strict=True):
+        for name in ("boxes", "points", "blendshapes", "poses", "how"):
+            assert np.array_equal(getattr(a, name), getattr(b, name), equal_nan=name == "points"), name
+    assert [p.name for p in cast.people] == [p.name for p in other.people]
+    assert [p.best for p in cast.people] == [p.best for p in other.people]
+
+
+def test_the_same_clip_gives_the_same_bytes(two, tmp_path):
+    for name in ("a", "b"):
+        look(clip(two[:8]), SIZE, tmp_path / name, QUICK)
+    files = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert files == ["blendshapes.npy", "boxes.npy", "cast.json", "how.npy", "points.npy", "poses.npy"]
+    for file in files:
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_looking_again_begins_anew(two, tmp_path):
+    look(clip(two[:6]), SIZE, tmp_path, QUICK)
+    assert load_cast(tmp_path) is not None
+
+    def broken():
+        yield from clip(two[:4])
+        raise RuntimeError("the disk is gone")
+
+    with pytest.raises(RuntimeError, match="the disk is gone"):
+        look(broken(), SIZE, tmp_path, QUICK)
+    assert load_cast(tmp_path) is None, "an interrupted look leaves nothing that seems finished"
+
+
+def test_a_track_ends_at_a_cut():
+    before = walk(9, [(0, (80, 120), (90, 120), 130, range(9))])
+    after = walk(9, [(1, (90, 120), (100, 120), 130, range(9))], seed=3)
+    cast = look(clip(before + after), SIZE, None, QUICK)
+    assert cast.cuts.tolist() == [9]
+    assert [(track.first, track.end) for track in cast.tracks] == [(0, 9), (9, 18)]
+    assert len(cast.people) == 2
+
+
+def test_someone_who_comes_back_is_the_same_person():
+    nobody = walk(1, [])
+    there = walk(9, [(2, (80, 120), (90, 120), 130, range(9))])
+    back = walk(9, [(2, (230, 120), (240, 120), 130, range(9))])
+    cast = look(clip(there + nobody * 12 + back), SIZE, None, Looking(tiny_every=0, patience=5))
+    assert len(cast.tracks) == 2
+    assert [person.name for person in cast.people] == ["P1"]
+
+
+def test_people_who_cross_stay_two_people():
+    paths = [(0, (70, 130), (250, 130), 110, range(31)), (1, (250, 120), (70, 120), 130, range(31))]
+    cast = look(clip(walk(31, paths)), SIZE, None, QUICK)
+    for t in range(31):
+        share = t / 30
+        for x in (70 + 180 * share, 250 - 180 * share):
+            assert any(abs(middle(s)[0] - x) < 30 for s in cast.at(t)), f"nobody near {x:.0f} in frame {t}"
+    meshed = [s for t in range(31) for s in cast.at(t) if s.how == How.SEEN]
+    assert len({s.person for s in meshed}) == 2
+
+
+def test_a_hidden_face_is_filled():
+    pictures = walk(24, [(0, (100, 120), (124, 120), 130, range(24))])
+    for t in range(10, 14):
+        pictures[t][40:200, 40:200] = 90
+    cast = look(clip(pictures), SIZE, None, QUICK)
+    assert len(cast.tracks) == 1
+    track = cast.tracks[0]
+    assert (track.first, track.end) == (0, 24)
+    assert (track.how[10:14] == How.FILLED).all()
+    x, y, w, h = track.at(12).box
+    assert x < 112 - 30
+    assert x + w > 112 + 30
+    assert y < 110 < y + h
+
+
+def test_a_small_face_gets_a_box_and_no_mesh():
+    cast = look(clip(walk(6, [(1, (150, 100), (155, 100), 44, range(6))])), SIZE, None)
+    assert len(cast.tracks) == 1
+    assert not cast.tracks[0].meshed().any()
+    assert cast.tracks[0].boxes[:, 2].max() < 40
+
+
+@pytest.mark.parametrize("turn", [90, 180, 270])
+def test_turned_faces_in_a_photograph_are_found_beside_upright_ones(turn):
+    picture = background((400, 300))
+    paste(picture, 0, (100, 150), 160)
+    paste(picture, 1, (300, 150), 160, turn)
+    cast = look(clip([picture]), (400, 300), None, still=True)
+    assert [person.name for person in cast.people] == ["P1", "P2"]
+    assert len(cast.tracks) == 2
+    places = sorted(middle(track.at(0))[0] for track in cast.tracks)
+    assert abs(places[0] - 100) < 25
+    assert abs(places[1] - 300) < 25
+    assert all(track.at(0).points is not None for track in cast.tracks)
+
+
+def test_a_photograph_of_twins_shows_two_people():
+    picture = background((400, 300))
+    for x in (100, 300):
+        paste(picture, 0, (x, 150), 160)
+    assert len(look(clip([picture]), (400, 300), None, still=True).people) == 2
+
+
+def test_nobody():
+    cast = look(clip(walk(5, [])), SIZE, None)
+    assert (cast.n_frames, cast.people, cast.tracks) == (5, (), ())
+
+
+def test_nobody_is_kept_too(tmp_path):
+    look(clip(walk(2, [])), SIZE, tmp_path)
+    kept = load_cast(tmp_path)
+    assert (kept.n_frames, kept.people, kept.tracks) == (2, (), ())
+
+
+def test_frames_of_another_size_are_refused():
+    with pytest.raises(InputError, match="Expected frame 0 as 8-bit RGB of 100x100 pixels"):
+        look(clip(walk(1, [])), (100, 100), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("score", 0), ("low", 0.7), ("detect_every", 0), ("same_person", 1), ("mesh_side", 0), ("threads", 0)],
+)
+def test_bad_options(name, value):
+    with pytest.raises(UsageError, match="of Looking must be"):
+        Looking(**{name: value})

@@ -1,0 +1,171 @@
+"""The parts of pass 1, each by itself."""
+
+import numpy as np
+import pytest
+
+from ksame.models import Detector
+from ksame.scene.looking import Looking
+from ksame.scene.looking.cuts import CutFinder
+from ksame.scene.looking.detecting import search, search_near
+from ksame.scene.looking.filling import plan, write_points
+from ksame.scene.looking.joining import Stretch, join, mean_embedding
+from ksame.scene.looking.smoothing import CONTEXT, smooth
+from ksame.scene.looking.storage import BOX, POINTS, POSE, WIDTH, Spool
+from ksame.scene.sightings import N_POINTS, How
+from scene.walkers import background, paste
+
+rng = np.random.default_rng(3)
+HEAD = rng.uniform(0, 100, (N_POINTS, 3))
+HEAD[33], HEAD[263] = (20, 40, 0), (80, 40, 0)
+
+
+def moving(n, noise=0.0, seed=0):
+    t = np.arange(n)[:, None, None]
+    path = HEAD + np.array([2.0, -1.0, 0.5]) * t + np.array([0.02, 0.01, 0.0]) * t**2
+    return path + noise * np.random.default_rng(seed).standard_normal((n, N_POINTS, 3))
+
+
+def test_steady_movement_passes_unchanged():
+    assert np.allclose(smooth(moving(20)), moving(20), atol=1e-9)
+
+
+def test_noise_is_reduced_without_lag():
+    clean, noisy = moving(60), moving(60, noise=0.2)
+    even = smooth(noisy)
+    assert np.abs(np.diff(even, 2, axis=0)).mean() < 0.75 * np.abs(np.diff(noisy, 2, axis=0)).mean()
+    late = [np.abs(even[5 + k : 50 + k] - clean[5:50]).mean() for k in (-1, 0, 1)]
+    assert late[1] == min(late)
+
+
+def test_a_blink_survives():
+    points = moving(30)
+    points[14:17, 159, 1] += 6.0
+    assert smooth(points)[15, 159, 1] - moving(30)[15, 159, 1] > 5.5
+
+
+@pytest.mark.parametrize("cut", [8, 17])
+def test_smoothing_in_parts_is_smoothing_as_a_whole(cut):
+    points = moving(30, noise=0.3)
+    whole = smooth(points)
+    first = smooth(points[: cut + CONTEXT], tail=False)[:cut]
+    second = smooth(points[cut - CONTEXT :], head=False)[CONTEXT:]
+    assert np.allclose(np.concatenate([first, second]), whole)
+
+
+def rows_of(yaws):
+    """Rows of a face that moves right by 2 pixels a frame; None where it was not seen, "box" where it has no mesh."""
+    rows = np.full((len(yaws), WIDTH), np.nan, dtype=np.float32)
+    for i, yaw in enumerate(yaws):
+        if yaw is None:
+            continue
+        rows[i, BOX] = 100 + 2 * i, 50, 40, 50
+        if yaw != "box":
+            rows[i, POSE] = yaw, 0, 0
+            rows[i, POINTS] = (HEAD + np.array([2 * i, 0, 0])).ravel()
+    return rows
+
+
+def test_margins_stop_at_cuts():
+    p = plan(rows_of([0] * 10), 12, (10, 40), Looking(margin=6))
+    assert (p.first, p.lead, len(p)) == (10, 2, 2 + 10 + 6)
+    assert p.how.tolist() == [How.FILLED] * 2 + [How.SEEN] * 10 + [How.FILLED] * 6
+    widths = p.boxes[:, 2]
+    assert (np.diff(widths[12:]) > 0).all(), "the longer ago, the larger"
+    assert (widths[2:12] == 40).all()
+
+
+def test_hidden_frames_are_interpolated():
+    p = plan(rows_of([0, 0, 0, 0, *[None] * 8, 0, 0, 0, 0]), 0, (0, 16), Looking())
+    middle = p.boxes[:, 0] + p.boxes[:, 2] / 2
+    assert np.allclose(middle, 120 + 2 * np.arange(16))
+    assert (p.how[4:12] == How.FILLED).all()
+    assert not p.meshed[4:12].any()
+
+
+def test_short_gaps_between_similar_meshes_are_bridged():
+    rows = rows_of([0] * 5 + ["box", None] + [0] * 5)
+    p = plan(rows, 0, (0, 12), Looking())
+    assert p.meshed.all()
+    assert (p.how[5:7] == How.FILLED).all()
+    points = np.empty((12, N_POINTS, 3), dtype=np.float32)
+    write_points(rows, p, points)
+    assert np.allclose(points, HEAD + np.arange(12)[:, None, None] * [2, 0, 0], atol=1e-3)
+
+
+def test_heads_turned_too_far_lose_their_mesh_and_do_not_flicker():
+    yaws = [0, 20, 40, 54, 56, 54, 56, 54, 54, 56, 40, 20, 0]
+    p = plan(rows_of(yaws), 0, (0, len(yaws)), Looking(yaw=55))
+    assert p.meshed.tolist() == [True] * 4 + [False] * 6 + [True] * 3
+    assert (p.how == How.SEEN).all()
+    assert (p.boxes[4:10, 2] > 40).all(), "masked faces get a larger box"
+
+
+def stretch(first, end, vector, x=100.0, shot=0):
+    box = np.array([x, 50, 40, 50])
+    embeddings = np.empty((0, 128)) if vector is None else np.eye(128)[[vector]]
+    return Stretch(first, end, box, box, embeddings, shot)
+
+
+def test_tracks_of_one_face_are_one_person():
+    assert join([stretch(0, 10, 1), stretch(20, 30, 2), stretch(40, 50, 1)], 0.4) == [0, 1, 0]
+
+
+def test_nobody_is_in_two_places_at_once():
+    assert join([stretch(0, 10, 1), stretch(5, 30, 1)], 0.4) == [0, 1]
+
+
+def test_a_track_without_a_face_goes_on_as_its_neighbour():
+    assert join([stretch(0, 10, 1), stretch(12, 30, None)], 0.4) == [0, 0]
+    assert join([stretch(0, 10, 1), stretch(12, 30, None, x=400)], 0.4) == [0, 1]
+    assert join([stretch(0, 10, 1), stretch(12, 30, None, shot=1)], 0.4) == [0, 1]
+    assert join([], 0.4) == []
+
+
+def test_mean_embedding():
+    assert mean_embedding([stretch(0, 1, None)]) is None
+    assert np.isclose(np.linalg.norm(mean_embedding([stretch(0, 1, 1), stretch(2, 3, 2)])), 1)
+
+
+def test_cuts():
+    finder = CutFinder()
+    still, moved, other = background((320, 240)), background((320, 240)), background((320, 240), seed=3)
+    paste(still, 0, (100, 120), 130)
+    paste(moved, 0, (130, 120), 130)
+    assert [finder.is_cut(picture) for picture in (still, moved, still, other, other)] == [
+        False,
+        False,
+        False,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_spools(tmp_path, in_memory):
+    spool = Spool(None if in_memory else tmp_path / "rows")
+    rows = rng.standard_normal((150, WIDTH)).astype(np.float32)
+    for row in rows:
+        spool.append(row)
+    assert len(spool) == 150
+    assert np.array_equal(spool.rows(140), rows[:140])
+    spool.drop()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_face_is_found_where_it_is_expected_even_tilted():
+    picture = background((320, 240))
+    paste(picture, 1, (160, 120), 150, turn=80)
+    found = search_near(Detector(), picture, np.array([130.0, 90, 70, 70]), np.radians(80), 0.5)
+    assert found is not None
+    middle = np.array(found.box[:2]) + np.array(found.box[2:]) / 2
+    assert np.abs(middle - (160, 120)).max() < 20
+    assert search_near(Detector(), background((320, 240)), np.array([130.0, 90, 70, 70]), 0.0, 0.5) is None
+
+
+def test_small_faces_are_found_at_the_edges_of_parts():
+    picture = background((640, 480))
+    for x in (176, 288, 460):
+        paste(picture, 1, (x, 240), 36)
+    tiny = search(Detector(), picture, Looking(), tiny=True, coarse=False)
+    places = sorted(d.box[0] + d.box[2] / 2 for d in tiny.found if d.score >= 0.6)
+    assert np.allclose(places, (176, 288, 460), atol=6)

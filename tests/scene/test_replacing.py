@@ -1,0 +1,188 @@
+"""Painting surrogates: what changes, what stays, who shares a face."""
+
+import numpy as np
+import pytest
+
+import ksame
+from ksame.models import BLENDSHAPES, SFace, detect, five_points
+from ksame.models.mesh import FaceMesh
+from ksame.scene.choosing import METHODS, make_plans
+from ksame.scene.composing import Treatment
+from ksame.scene.masking import MASKS
+from ksame.scene.replacing.canvas import canvas, keep_openings
+from ksame.scene.replacing.face import fit_surrogate, make_reference, paint
+from ksame.scene.replacing.identities import Subject, View, choose, deal, likeness
+from ksame.scene.replacing.rim import Cover, polygon, ring_window
+from ksame.scene.replacing.surrogate import draw, expression_of, without_expression
+from ksame.spaces.facemodel import face_model
+from ksame.spaces.facemodel.geometry import INNER_LIPS, OUTLINE, with_forehead
+
+LABELS = {"woman": 0.0, "born": 1970.0, "tone": -0.5}
+
+
+@pytest.fixture(scope="module")
+def recogniser():
+    return SFace()
+
+
+@pytest.fixture(scope="module")
+def people(recogniser):
+    """Six people who do not exist, as subjects with one view each."""
+    faces = ksame.synthetic(6, seed=8, size=(280, 220))
+    mesher = FaceMesh()
+    subjects = []
+    for i, image in enumerate(faces.images):
+        pixels = (image * 255 + 0.5).astype(np.uint8)
+        mesh = mesher.fit(pixels, detect(pixels)[0])
+        points = np.array(mesh.points)
+        reference = make_reference(pixels, points, np.array(mesh.blendshapes))
+        view = View(pixels, points, reference, recogniser.embed(pixels, five_points(points)))
+        model = face_model()
+        code = model.encode(reference.shape, model.texture_of(image, points))
+        woman = bool(faces.attribute("gender")[i] == "F")
+        subjects.append(Subject(f"P{i + 1}", woman, 1970.0, -0.5, code, (view,)))
+    return subjects
+
+
+def surrogate(seed=0):
+    return draw(LABELS, np.random.default_rng(seed))
+
+
+def painted(view, face, cover=Cover.FACE):
+    out = view.pixels.copy()
+    paint(view.pixels, view.points, fit_surrogate(face, view.reference, cover), out, cover)
+    return out
+
+
+def test_the_coarse_mesh_covers_what_the_model_covers():
+    places = canvas()
+    assert np.array_equal(places.warp.mask, places.model.warp.mask)
+    assert set(OUTLINE) <= set(places.picks.tolist())
+
+
+def test_nothing_outside_the_outline_changes_when_only_the_face_is_covered(people):
+    view = people[0].views[0]
+    changed = (painted(view, surrogate()) != view.pixels).any(axis=2)
+    inside = polygon(changed.shape, with_forehead(view.points[:, :2])[list(OUTLINE)]) > 0
+    assert not changed[~inside].any()
+    assert changed[inside].mean() > 0.8
+
+
+@pytest.mark.parametrize("cover", [Cover.SOFT, Cover.HEAD])
+def test_the_ring_changes_too_and_nothing_beyond_it(people, cover):
+    view = people[1].views[0]
+    changed = (painted(view, surrogate(), cover) != view.pixels).any(axis=2)
+    rows, columns = ring_window(with_forehead(view.points[:, :2]), view.pixels.shape)
+    beyond = changed.copy()
+    beyond[rows, columns] = False
+    assert not beyond.any()
+    face_only = (painted(view, surrogate()) != view.pixels).any(axis=2)
+    assert changed.sum() > 1.2 * face_only.sum()
+
+
+def test_what_is_painted_onto_does_not_decide_what_is_read(people):
+    view = people[0].views[0]
+    black = np.zeros_like(view.pixels)
+    fitted = fit_surrogate(surrogate(), view.reference)
+    paint(view.pixels, view.points, fitted, black)
+    onto = view.pixels.copy()
+    paint(view.pixels, view.points, fitted, onto)
+    middle = tuple(np.rint(view.points[4, :2]).astype(int)[::-1])
+    assert np.array_equal(black[middle], onto[middle])
+
+
+def test_closed_lips_stay_closed():
+    change = np.random.default_rng(0).normal(size=(478, 3))
+    kept = keep_openings(change)
+    assert np.allclose(kept[13], kept[14])
+    assert np.allclose(kept[159], kept[145])
+    assert not np.allclose(kept[INNER_LIPS[0]], kept[13])
+
+
+def test_a_face_beyond_the_edge_of_the_picture_is_painted_as_far_as_it_goes(people):
+    view = people[2].views[0]
+    cut = view.pixels[:, : view.pixels.shape[1] // 2].copy()
+    out = cut.copy()
+    paint(cut, view.points, fit_surrogate(surrogate(), view.reference), out, Cover.HEAD)
+    assert out.shape == cut.shape
+    assert (out != cut).any()
+
+
+def test_an_expression_is_put_on_and_taken_off():
+    code = surrogate().code
+    blends = np.zeros(len(BLENDSHAPES))
+    blends[BLENDSHAPES.index("mouthSmileLeft")] = blends[BLENDSHAPES.index("mouthSmileRight")] = 0.8
+    expression = expression_of(blends)
+    model = face_model()
+    smiling = model.moved(code[None], {"smile": 0.8})[0]
+    assert np.allclose(without_expression(smiling, expression), code)
+    neutral, smile = (surrogate().look(e)[0] for e in (np.zeros_like(expression), expression))
+    assert smile[291, 1] < neutral[291, 1]  # the corner of the mouth goes up
+
+
+def test_a_grey_photograph_gets_a_grey_face(people):
+    view = people[0].views[0]
+    grey = np.repeat(view.pixels.mean(axis=2, keepdims=True), 3, axis=2).astype(np.uint8)
+    reference = make_reference(grey, view.points, np.zeros(len(BLENDSHAPES)))
+    out = grey.copy()
+    paint(grey, view.points, fit_surrogate(surrogate(), reference), out)
+    assert np.ptp(out.astype(int), axis=2).max() <= 6
+
+
+def test_people_are_dealt_out_in_equal_shares():
+    rng = np.random.default_rng(0)
+    chosen, owner = deal(rng.random((23, 9)), 4, rng)
+    assert len(set(chosen.tolist())) == 4
+    assert np.bincount(owner).min() >= 23 // 4
+
+
+def test_members_share_one_face_and_nobody_is_left_out(people, recogniser):
+    groups = choose(people, 3, recogniser, np.random.default_rng(1), candidates=2)
+    assert sorted(i for group in groups for i in group.members) == list(range(len(people)))
+    for group in groups:
+        assert all(face is group.surrogates[0] for face in group.surrogates)
+        assert len({people[i].woman for i in group.members}) == 1
+
+
+def test_the_choice_does_not_depend_on_the_number_of_workers(people, recogniser):
+    one, two = (
+        choose(people, 2, recogniser, np.random.default_rng(1), candidates=4, workers=workers) for workers in (1, 2)
+    )
+    assert [g.members for g in one] == [g.members for g in two]
+    assert all(np.array_equal(a.surrogates[0].code, b.surrogates[0].code) for a, b in zip(one, two, strict=True))
+
+
+def test_the_recogniser_no_longer_knows_them(people, recogniser):
+    wishes = {person.name: Treatment.REPLACE for person in people}
+    choice = make_plans(wishes, people, recogniser, np.random.default_rng(3), k=3)
+    limit = recogniser.threshold
+    for person in people:
+        plan = choice.plans[person.name]
+        if plan.treatment is Treatment.REPLACE:
+            assert choice.likeness[person.name] < limit
+            assert likeness(recogniser, person.views[0], plan.surrogate, plan.cover) < limit
+        else:
+            assert plan.stands_in
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_a_plan_for_everyone(people, recogniser, method):
+    wishes = {person.name: Treatment.REPLACE for person in people} | {"P9": Treatment.REPLACE, "P8": Treatment.KEEP}
+    choice = make_plans(wishes, people, recogniser, np.random.default_rng(0), method=method, k=2, loop=False)
+    assert set(choice.plans) == set(wishes)
+    assert choice.plans["P8"].treatment is Treatment.KEEP
+    assert choice.plans["P9"].treatment is Treatment.MASK  # nobody knows what they look like
+    treated = {choice.plans[person.name].treatment for person in people}
+    assert treated == ({Treatment.MASK} if method in MASKS else {Treatment.REPLACE})
+
+
+def test_k_same_m_gives_a_group_its_mean(people, recogniser):
+    men = [person for person in people if not person.woman]
+    wishes = {person.name: Treatment.REPLACE for person in men}
+    k = len(men)
+    choice = make_plans(wishes, men, recogniser, np.random.default_rng(0), method="k-same-m", k=k, loop=False)
+    codes = {choice.plans[name].surrogate.code.tobytes() for name in wishes}
+    assert len(codes) == 1
+    mean = np.mean([person.code for person in men], axis=0)
+    assert np.allclose(choice.plans[men[0].name].surrogate.code, mean)
+    assert choice.k_real == k

@@ -1,0 +1,156 @@
+"""Tracks in files: kept casts, and the JSON that people edit."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ksame.errors import InputError
+from ksame.scene.looking import load_cast, read_tracks, save_cast, write_tracks
+from ksame.scene.sightings import N_POINTS, Cast, How, Person, Track
+
+
+def track(number, person, first, n, seed):
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(-20, 4000, (n, N_POINTS, 3)).astype(np.float32)
+    points[2] = np.nan
+    return Track(
+        number,
+        person,
+        first,
+        rng.uniform(10, 100, (n, 4)).round(2).astype(np.float32),
+        points,
+        rng.uniform(0, 1, (n, 52)).astype(np.float32),
+        rng.uniform(-50, 50, (n, 3)).astype(np.float32),
+        np.array([How.FILLED, *[How.SEEN] * (n - 1)], dtype=np.uint8),
+    )
+
+
+@pytest.fixture
+def cast():
+    vector = np.ones(128) / np.sqrt(128)
+    people = (Person("P1", vector, ((1, 3), (3, 41))), Person("P2", None))
+    tracks = (track(1, "P1", 0, 5, 1), track(2, "P2", 3, 90, 2), track(3, "P1", 40, 4, 3))
+    return Cast((640, 480), 100, people, tracks, np.array([40]))
+
+
+@pytest.fixture
+def file(cast, tmp_path):
+    path = tmp_path / "tracks.json"
+    write_tracks(cast, path)
+    return path
+
+
+def edit(path, change):
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def test_json_keeps_everything(cast, file):
+    read = read_tracks(file)
+    assert (read.size, read.n_frames, read.cuts.tolist()) == ((640, 480), 100, [40])
+    assert [(p.name, p.best) for p in read.people] == [(p.name, p.best) for p in cast.people]
+    assert np.allclose(read.people[0].embedding, cast.people[0].embedding, atol=1e-6)
+    for a, b in zip(cast.tracks, read.tracks, strict=True):
+        assert (a.number, a.person, a.first, len(a)) == (b.number, b.person, b.first, len(b))
+        assert np.array_equal(a.how, b.how)
+        assert np.array_equal(a.meshed(), b.meshed())
+        assert np.allclose(a.boxes, b.boxes, atol=0.006)
+        assert np.allclose(a.points, b.points, atol=0.006, equal_nan=True)
+        seen = a.meshed()
+        assert np.allclose(a.blendshapes[seen], b.blendshapes[seen], atol=1e-4)
+        assert np.allclose(a.poses[seen], b.poses[seen], atol=0.006)
+
+
+def test_writing_twice_gives_the_same_bytes(cast, file, tmp_path):
+    write_tracks(cast, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == file.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["again.json", "tracks.json"]
+
+
+def test_a_track_may_be_given_to_somebody_else(file):
+    edit(file, lambda content: content["tracks"][0].update(person="P2"))
+    read = read_tracks(file)
+    assert read.tracks[0].person == "P2"
+    assert read.people[0].best == ((3, 41),), "the best sightings of P1 are no longer those of track 1"
+
+
+def test_a_track_of_boxes_may_be_added(file):
+    row = {"number": 9, "person": "P2", "frames": [[10, "added", 0, 0, 10, 10], [20, "added", 100, 0, 20, 10]]}
+    edit(file, lambda content: content["tracks"].append(row))
+    added = read_tracks(file).tracks[-1]
+    assert (added.first, added.end) == (10, 21)
+    assert added.at(15).box == (50.0, 0.0, 15.0, 10.0)
+    assert (added.how == How.ADDED).all()
+    assert not added.meshed().any()
+
+
+def test_a_track_may_be_shortened_and_keeps_its_meshes(cast, file):
+    edit(file, lambda content: content["tracks"][1].update(frames=content["tracks"][1]["frames"][10:-5]))
+    short = read_tracks(file).tracks[1]
+    assert (short.first, len(short)) == (13, 75)
+    assert np.allclose(short.points, cast.tracks[1].points[10:-5], atol=0.006)
+
+
+def test_a_box_changed_by_hand_has_no_mesh(file):
+    edit(file, lambda content: content["tracks"][0]["frames"].__setitem__(3, [3, "added", 1, 2, 30, 40]))
+    sighting = read_tracks(file).tracks[0].at(3)
+    assert sighting.box == (1, 2, 30, 40)
+    assert sighting.points is None
+    assert not sighting.blendshapes.any()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.update(version=2), "At version: Input should be 1"),
+        (lambda c: c.pop("people"), "At people: Field required"),
+        (lambda c: c["tracks"][0].update(colour="red"), "At tracks.0.colour"),
+        (lambda c: c["tracks"][0].update(person="P7"), "Track 1 belongs to 'P7', who is not among the people"),
+        (lambda c: c["tracks"][0].update(number=2), "more than one track 2"),
+        (lambda c: c["people"][0].update(name="P2"), "more than one person P2"),
+        (lambda c: c.update(n_frames=50, cuts=[]), "Track 2 leaves the recording's 50 frames"),
+        (lambda c: c.update(cuts=[100]), "Cuts must be rising frame numbers"),
+        (lambda c: c["tracks"][0]["frames"].reverse(), "frames of track 1 must rise"),
+        (lambda c: c["tracks"][0]["frames"][1].__setitem__(4, 0), "no width or no height"),
+        (lambda c: c["tracks"][0]["frames"][1].__setitem__(1, "guessed"), "At tracks.0.frames.1.1"),
+        (lambda c: c["tracks"][0]["frames"].clear(), "At tracks.0.frames"),
+        (lambda c: c["tracks"][0]["meshes"][0].update(data="AAAA"), "meshes from frame 0 on of track 1 are damaged"),
+        (lambda c: c["people"][0].update(embedding=[1.0]), "must have 128 numbers"),
+        (lambda c: c.update(size=[0, 4]), "size must be positive"),
+    ],
+)
+def test_contradictions_are_named(file, change, message):
+    edit(file, change)
+    with pytest.raises(InputError, match=message) as caught:
+        read_tracks(file)
+    assert str(file) in str(caught.value)
+
+
+def test_what_is_no_such_file(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_tracks(tmp_path / "none.json")
+    (tmp_path / "text.json").write_text("{")
+    with pytest.raises(InputError, match="not tracks as `--tracks` writes them"):
+        read_tracks(tmp_path / "text.json")
+
+
+def test_a_kept_cast_comes_back_bit_for_bit(cast, tmp_path):
+    for name in ("a", "b"):
+        save_cast(cast, tmp_path / name)
+    read = load_cast(tmp_path / "a")
+    for a, b in zip(cast.tracks, read.tracks, strict=True):
+        for name in ("boxes", "points", "blendshapes", "poses", "how"):
+            assert np.array_equal(getattr(a, name), getattr(b, name), equal_nan=name == "points")
+    assert np.array_equal(read.people[0].embedding, cast.people[0].embedding)
+    for file in (tmp_path / "a").iterdir():
+        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
+
+
+def test_a_folder_without_a_finished_cast(cast, tmp_path):
+    assert load_cast(tmp_path) is None
+    save_cast(cast, tmp_path)
+    (tmp_path / "boxes.npy").unlink()
+    with pytest.raises(InputError, match="not the tracks of a recording"):
+        load_cast(tmp_path)
