@@ -240,7 +240,7 @@ def demo(
     k: Annotated[int, typer.Option("--k", "-k", help="How many people share a face.")] = 5,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier demo.")] = False,
 ) -> None:
-    """Release people who do not exist and one real photograph under k-anonymity, and attack the result."""
+    """Release people who do not exist and one real photograph, attack the result; then de-identify a film."""
     run_demo(output, people=people, k=k, force=force)
 
 

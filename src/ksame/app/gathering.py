@@ -166,10 +166,11 @@ def is_still(path: Path) -> bool:
     """Tell whether a file is a photograph; whatever cannot be read is none."""
     from PIL import Image
 
-    from ksame.scene.media.pictures import FORMATS, is_animation
+    from ksame.scene.media.encoding import PICTURE_SUFFIXES
+    from ksame.scene.media.pictures import is_animation
 
     try:
-        with Image.open(path, formats=FORMATS):
+        with Image.open(path, formats=sorted({*PICTURE_SUFFIXES.values()})):
             pass
         return not is_animation(path)
     except (OSError, SyntaxError, ValueError, InputError, Image.DecompressionBombError):
