@@ -277,11 +277,15 @@ def _check_places(
     wanted: Places, review: Path | None, link_table: Path | None, tracks: Path | None, *, resume: bool, force: bool
 ) -> None:
     """Refuse, before any work, what must not be replaced and what must not lie among the outputs."""
+    from ksame.scene.verification import certified
     from ksame.scene.work import can_resume
 
     going_on = resume and can_resume(wanted.work)
     if wanted.certificate.exists() and not force and not going_on:
         raise UsageError(f"{wanted.certificate} exists. Choose another place, or replace it with --force.")
+    others = certified(wanted.certificate) - {path.name for path in wanted.destinations}
+    if wanted.folder is None and others:
+        raise UsageError(f"{wanted.certificate} certifies {min(others)}. Choose another name for the output.")
     if link_table is not None and link_table.exists() and not going_on:
         raise UsageError(f"{link_table} exists; a link table is never overwritten. Choose another name.")
     if review is not None:
@@ -290,10 +294,10 @@ def _check_places(
     for name, path in secrets:
         if path is None:
             continue
-        if not path.absolute().parent.is_dir():
-            raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
         if wanted.folder is not None and path.resolve().is_relative_to(wanted.folder.resolve()):
             raise UsageError(f"The {name} undoes the work; it must not lie in the folder of the outputs.")
+        if not path.absolute().parent.is_dir():
+            raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
         if path.resolve() in {place.resolve() for place in wanted.destinations}:
             raise UsageError(f"{path}: the {name} and an output cannot have one name.")
 

@@ -39,7 +39,8 @@ def publish(
 ) -> None:
     """Write certificate, frames at risk, contact sheet and link table; the first two can be published."""
     certificate = certify(result, options, wanted.certificate.parent)
-    _retire(wanted.certificate, certificate)
+    if wanted.folder is not None:
+        _retire(wanted.certificate, certificate)
     if any(done.at_risk for done in result.done):
         named = [(_name(done, wanted), done.at_risk) for done in result.done]
         write_whole(wanted.at_risk, as_csv(named).encode())

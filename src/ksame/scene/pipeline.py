@@ -206,7 +206,29 @@ def deidentify_scenes(
     _check_jobs(jobs)
     media, failed = _opened(jobs, options, work, resume=resume, force=force)
     state = Work.begin(work, [m.fingerprint for _, _, m in media], _key(options, 0), seed, resume=resume)
-    seed = state.seed
+    try:
+        result = _run(media, failed, options, state, tracks, resume=resume, force=force, track=track)
+    except (InputError, UsageError):
+        if not resume:  # there is nothing in it that the right command could go on with
+            state.remove()
+        raise
+    if on_done is not None:
+        on_done(result)
+    state.remove()
+    return result
+
+
+def _run(
+    media: Sequence[tuple[Job, int, Media]],
+    failed: dict[Path, str],
+    options: Options,
+    state: Work,
+    tracks: Path | None,
+    *,
+    resume: bool,
+    force: bool,
+    track: Track,
+) -> Result:
     recogniser = SFace()
     brake = Brake()
     seen = _looked(media, state, options, tracks, failed, brake, resume=resume, track=track)
@@ -218,14 +240,14 @@ def deidentify_scenes(
         wishes,
         subjects_of([one.prepared for one in seen], everyone),
         recogniser,
-        np.random.default_rng(seed),
+        np.random.default_rng(state.seed),
         method=options.method,
         k=options.k,
         cover=options.cover,
         loop=options.loop,
         track=track,
     )
-    key = _key(options, seed)
+    key = _key(options, state.seed)
 
     def write(one: _Seen) -> Done:
         number = seen.index(one)
@@ -239,11 +261,7 @@ def deidentify_scenes(
         return Done(one.job, known.n_frames, people, known.at_risk, known.files)
 
     done = each(seen, write, options.workers, brake, track, "replacing")
-    result = Result(tuple(done), failed, choice, everyone, tuple(one.cast for one in seen), seed)
-    if on_done is not None:
-        on_done(result)
-    state.remove()
-    return result
+    return Result(tuple(done), failed, choice, everyone, tuple(one.cast for one in seen), state.seed)
 
 
 def _check_jobs(jobs: Sequence[Job]) -> None:

@@ -41,6 +41,15 @@ def certificate_of(path: Path) -> Path | None:
     return None
 
 
+def certified(certificate: Path) -> set[str]:
+    """Return the outputs beside a certificate that it is about; none where it is not there or is something else."""
+    try:
+        names = SceneCertificate.from_json(certificate.read_bytes()).files
+    except (OSError, InputError):
+        return set()
+    return {name.split("/")[0] for name in names}
+
+
 def beside(output: Path, name: str) -> Path:
     """Return the file that goes with a single output.
 
