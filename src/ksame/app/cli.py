@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Column, Table
 
 from ksame import __version__
@@ -15,14 +13,16 @@ from ksame.app import audit as auditing
 from ksame.app import models, talk
 from ksame.app.demo import run_demo
 from ksame.app.release import Options, run_release
+from ksame.app.scene import deidentify_command, people_command
 from ksame.app.source import Request, load_reference, load_source
+from ksame.app.verdict import tell_findings, verify_scene_command
 from ksame.errors import ExitCode, UsageError
 from ksame.faces import Template
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import read_release
 from ksame.privacy.signing import load_public_key
 from ksame.recipes import REGISTRY
-from ksame.verification import passed, rebuild_recipe, verify
+from ksame.verification import rebuild_recipe, verify
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,6 +32,8 @@ app = typer.Typer(
 )
 
 app.add_typer(models.app, name="models")
+app.command("deidentify")(deidentify_command)
+app.command("people")(people_command)
 app.command("audit")(auditing.audit_command)
 
 
@@ -173,7 +175,10 @@ def release(
 @app.command("verify")
 @talk.guarded
 def verify_command(
-    folder: Annotated[Path, typer.Argument(metavar="RELEASE", help="Folder of the release.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="RELEASE", help="Folder of the release, or certificate of photographs and video."),
+    ],
     linkage: Annotated[Path | None, typer.Option("--linkage", help="Its link table.")] = None,
     originals: Annotated[str | None, typer.Option(help="The faces it was made from; needs the link table.")] = None,
     labels: Annotated[Path | None, typer.Option(help="labels.csv of the originals, when elsewhere.")] = None,
@@ -186,6 +191,12 @@ def verify_command(
 
     Without a key this finds inconsistency, not forgery. With link table and originals the whole run is repeated.
     """
+    from ksame.scene.verification import certificate_of
+
+    scene = certificate_of(folder)
+    if scene is not None:
+        verify_scene_command(scene, linkage, key, repeated=originals is not None, as_json=as_json)
+        return
     if originals is not None and linkage is None:
         raise UsageError("Originals can only be compared with the help of the link table; add --linkage.")
     given = others = None
@@ -201,24 +212,7 @@ def verify_command(
             reference=others,
             key=None if key is None else load_public_key(key),
         )
-    good = passed(findings)
-    if as_json:
-        talk.emit(
-            {
-                "schema": "ksame/verification",
-                "version": 1,
-                "passed": good,
-                "findings": [asdict(f) for f in findings],
-            }
-        )
-    else:
-        table = Table("check", "result", "detail", title=escape(str(folder)))
-        words = {True: "[green]passed[/]", False: "[bold red]FAILED[/]", None: "[yellow]not judged[/]"}
-        for finding in findings:
-            table.add_row(finding.name, words[finding.passed], escape(finding.detail))
-        talk.show(table)
-    if not good:
-        raise typer.Exit(ExitCode.NOT_MET)
+    tell_findings(folder, findings, as_json=as_json)
 
 
 @app.command()
@@ -246,7 +240,7 @@ def demo(
     k: Annotated[int, typer.Option("--k", "-k", help="How many people share a face.")] = 5,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier demo.")] = False,
 ) -> None:
-    """Release people who do not exist and one real photograph under k-anonymity, and attack the result."""
+    """Release people who do not exist and one real photograph, attack the result; then de-identify a film."""
     run_demo(output, people=people, k=k, force=force)
 
 

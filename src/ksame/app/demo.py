@@ -1,4 +1,4 @@
-"""The demo: people who do not exist and one real photograph, released and attacked."""
+"""The demo: people who do not exist and one real photograph, released and attacked; then in photograph and video."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def run_demo(output: Path, *, people: int, k: int, force: bool) -> None:
         raise parameter_error("people", "demo", f"at least 2k = {2 * k}", people)
     folder = output / "release"
     require_free(folder, force=force)
+    require_free(output / "scenes" / "after", force=force)
     faces = _people(people)
     sheets: dict[str, ByteArray] = {}
     with talk.working("de-identifying"):
@@ -59,8 +60,11 @@ def run_demo(output: Path, *, people: int, k: int, force: bool) -> None:
     listed = "\n".join(f"sheet        {escape(str(output / name))}" for name in sheets)
     talk.say(
         f"\nrelease      {escape(str(folder))} ({'verified' if good else 'NOT VERIFIED'})\n"
-        f"certificate  {escape(str(folder / 'certificate.json'))}\n{listed}"
+        f"certificate  {escape(str(folder / 'certificate.json'))}\n{listed}\n"
     )
+    from ksame.app.demo_scenes import demo_scenes
+
+    demo_scenes(output / "scenes", force=force)
 
 
 def _people(n: int) -> FaceSet:

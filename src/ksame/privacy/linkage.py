@@ -52,18 +52,7 @@ class Linkage(BaseModel):
 
     def write(self, path: Path) -> None:
         """Write to ``path``, readable by its owner only; an existing file is refused."""
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            raise OutputError(f"{path}: a file of this name exists; a link table is never overwritten.") from None
-        except OSError as error:
-            raise OutputError(f"{path}: the link table cannot be written ({error.strerror}).") from error
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(self.model_dump_json(by_alias=True, indent=1) + "\n")
-        except OSError as error:
-            path.unlink(missing_ok=True)
-            raise OutputError(f"{path}: the link table cannot be written ({error.strerror}).") from error
+        write_secret(path, self.model_dump_json(by_alias=True, indent=1) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> Linkage:
@@ -74,3 +63,19 @@ class Linkage(BaseModel):
             raise InputError(f"{path}: the link table cannot be read ({error.strerror}).") from error
         except ValidationError as error:
             raise InputError(f"{path}: not a ksame link table ({error.errors()[0]['msg']}).") from error
+
+
+def write_secret(path: Path, text: str) -> None:
+    """Write a link table, readable by its owner only; an existing file is refused."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise OutputError(f"{path}: a file of this name exists; a link table is never overwritten.") from None
+    except OSError as error:
+        raise OutputError(f"{path}: the link table cannot be written ({error.strerror}).") from error
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise OutputError(f"{path}: the link table cannot be written ({error.strerror}).") from error

@@ -6,6 +6,7 @@ if that does not help, the person is masked.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -43,7 +44,7 @@ class Choice:
     likeness : mapping of person to float
         Highest cosine between original and replacement over the views; secret, but for the highest of all.
     k_real : int or None
-        The smallest number of real people who share a face; None where nobody was replaced.
+        The smallest number of real people who share a face; None where nobody was replaced, or faces are not shared.
     """
 
     plans: Mapping[str, Plan]
@@ -127,7 +128,8 @@ def make_plans(
                     plan = Plan(Treatment.MASK, stands_in=True)
                     del like[person.name]
             plans[person.name] = plan
-    return Choice(plans, numbers, like, min(len(group.members) for group in groups))
+    sharing = Counter(number for name, number in numbers.items() if plans[name].treatment is Treatment.REPLACE)
+    return Choice(plans, numbers, like, None if method == K_DIFF else min(sharing.values(), default=None))
 
 
 def _likeness(recogniser: Recogniser, person: Subject, plan: Plan) -> float:

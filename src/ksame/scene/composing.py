@@ -96,9 +96,7 @@ class Composer:
 
     def compose(self, frame: Frame) -> ByteArray:
         """Return the new frame."""
-        if not self._within(frame.time):
-            return frame.pixels
-        faces = self.cast.at(frame.index)
+        faces = self.cast.at(frame.index) if self._within(frame.time) else []
         if not faces and not self.regions:
             return frame.pixels
         onto = frame.pixels.copy()

@@ -7,36 +7,34 @@ removed when all is done. Nothing stands under a final name before it is complet
 from __future__ import annotations
 
 import json
-import secrets
-import shutil
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ksame import __version__
-from ksame.errors import InputError, OutputError, UsageError
+from ksame.errors import InputError, UsageError
 from ksame.models import SFace
 from ksame.progress import Track, silent
 from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method, make_plans
 from ksame.scene.composing import Composer, Plan, StandIn
-from ksame.scene.looking import Looking, load_cast, look, read_tracks, save_cast
+from ksame.scene.looking import Looking, load_cast, look, read_tracks, save_cast, write_tracks
 from ksame.scene.looking.storage import give_back_memory
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
-from ksame.scene.media import Encoding, Frame, Media, Output, check_destination, open_media
+from ksame.scene.media import Encoding, Media, Output, check_destination, open_media
 from ksame.scene.people import Everyone, join, treatments
 from ksame.scene.preparing import Prepared, References, prepare
 from ksame.scene.replacing.identities import Subject, View
 from ksame.scene.replacing.rim import Cover
+from ksame.scene.risk import AtRisk, stretches
+from ksame.scene.running import Brake, Counted, each
 from ksame.scene.sightings import Cast
+from ksame.scene.work import Finished, Work, hashes, may_replace
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import genders
 
-_STATE = "batch.json"
 _VIEWS = 6  # of one person over all files, by which surrogates are judged
 
 
@@ -114,14 +112,17 @@ class Done:
     n_frames : int
     people : tuple of str
         Who was found, by their names in the batch.
-    stand_ins : tuple of StandIn
-        Faces that were masked because they could not be replaced.
+    at_risk : tuple of AtRisk
+        Where faces were masked because they could not be replaced.
+    files : mapping of name to SHA-256
+        What was written, by names below the folder of the destination.
     """
 
     job: Job
     n_frames: int
     people: tuple[str, ...]
-    stand_ins: tuple[StandIn, ...]
+    at_risk: tuple[AtRisk, ...]
+    files: Mapping[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +136,8 @@ class Result:
         Files for which nothing was written.
     choice : Choice
     everyone : Everyone
+    casts : tuple of Cast
+        Who is where in each file that was written; on disk, and gone with the work in progress.
     seed : int
         Secret.
     """
@@ -143,6 +146,7 @@ class Result:
     failed: dict[Path, str]
     choice: Choice
     everyone: Everyone
+    casts: tuple[Cast, ...]
     seed: int
 
 
@@ -151,6 +155,7 @@ class _Seen:
     """A file between the passes."""
 
     job: Job
+    number: int
     media: Media
     work: Path
     cast: Cast
@@ -167,7 +172,7 @@ def deidentify_scenes(
     resume: bool = False,
     force: bool = False,
     track: Track = silent,
-    on_cast: Callable[[Everyone, Sequence[Cast]], None] | None = None,
+    on_done: Callable[[Result], None] | None = None,
 ) -> Result:
     """De-identify photographs and recordings.
 
@@ -181,15 +186,15 @@ def deidentify_scenes(
     seed : int, optional
         For the surrogates. A secret; drawn at random by default.
     tracks : Path, optional
-        Tracks of the only file, edited by hand, instead of looking at it again.
+        Tracks of the only file: read instead of looking, if the file exists; written there otherwise.
     resume : bool
-        Go on with an interrupted run of the same jobs and options.
+        Go on with an interrupted run of the same jobs and options, if there is one.
     force : bool
         Replace destinations that exist.
     track : Track
         Shows progress.
-    on_cast : callable, optional
-        Called with everyone and the casts before anything is replaced.
+    on_done : callable, optional
+        Called with the result when all files are written, before the work in progress is removed.
 
     Raises
     ------
@@ -200,20 +205,64 @@ def deidentify_scenes(
     if tracks is not None and len(jobs) != 1:
         raise UsageError("Tracks belong to one file; give them with that file alone.")
     _check_jobs(jobs)
-    media, failed = _opened(jobs, options, force=force)
-    seed = _begin(work, [m for _, m in media], options, seed, resume=resume)
-    recogniser = SFace()
-    seen = _looked(media, work, options, tracks, resume, track)
+    media, failed = _opened(jobs, options, work, resume=resume, force=force)
+    state = Work.begin(work, [m.fingerprint for _, _, m in media], _key(options, 0), seed, resume=resume)
+    try:
+        result = _run(media, failed, options, state, tracks, resume=resume, force=force, track=track)
+    except (InputError, UsageError):
+        if not resume:  # there is nothing in it that the right command could go on with
+            state.remove()
+        raise
+    if on_done is not None:
+        on_done(result)
+    state.remove()
+    return result
+
+
+def _run(
+    media: Sequence[tuple[Job, int, Media]],
+    failed: dict[Path, str],
+    options: Options,
+    state: Work,
+    tracks: Path | None,
+    *,
+    resume: bool,
+    force: bool,
+    track: Track,
+) -> Result:
+    brake = Brake()
+    seen = _looked(media, state, options, tracks, failed, brake, resume=resume, track=track)
     everyone = join([one.cast for one in seen], options.looking.same_person)
-    if on_cast is not None:
-        on_cast(everyone, [one.cast for one in seen])
+    choice = _decided(seen, everyone, options, state.seed, brake, track)
+    give_back_memory()
+    key = _key(options, state.seed)
+
+    def write(one: _Seen) -> Done:
+        number = seen.index(one)
+        names = {person.name: everyone.names[number, person.name] for person in one.cast.people}
+        plans = {local: choice.plans[name] for local, name in names.items()}
+        inner = track if len(seen) == 1 else brake.track
+        known = state.finished(one.number, one.job.destination) if resume else None
+        if known is None:
+            known = _write(one, plans, names, options, state, key, resume=resume, force=force, track=inner)
+        people = tuple(name for name in everyone.people if name in names.values())
+        return Done(one.job, known.n_frames, people, known.at_risk, known.files)
+
+    done = each(seen, write, options.workers, brake, track, "replacing")
+    return Result(tuple(done), failed, choice, everyone, tuple(one.cast for one in seen), state.seed)
+
+
+def _decided(
+    seen: Sequence[_Seen], everyone: Everyone, options: Options, seed: int, brake: Brake, track: Track
+) -> Choice:
+    """Get to know everyone and decide who becomes whom; the recogniser, which is large, does not outlive this."""
+    recogniser = SFace()
     wishes = treatments(everyone.people, keep=options.keep, only=options.only, mask=options.mask)
     if options.method not in MASKS:
-        _each(seen, lambda one: _prepare(one, recogniser), options.workers, track, "getting to know everyone")
-    subjects = subjects_of([one.prepared for one in seen], everyone)
-    choice = make_plans(
+        each(seen, lambda one: _prepare(one, recogniser, brake), options.workers, brake, track, "getting to know")
+    return make_plans(
         wishes,
-        subjects,
+        subjects_of([one.prepared for one in seen], everyone),
         recogniser,
         np.random.default_rng(seed),
         method=options.method,
@@ -222,20 +271,6 @@ def deidentify_scenes(
         loop=options.loop,
         track=track,
     )
-    del recogniser, subjects  # as large as all that writing takes
-    give_back_memory()
-    key = _key(options, seed)
-
-    def write(one: _Seen) -> Done:
-        number = seen.index(one)
-        plans = {person.name: choice.plans[everyone.names[number, person.name]] for person in one.cast.people}
-        names = {person.name: everyone.names[number, person.name] for person in one.cast.people}
-        inner = track if len(seen) == 1 else silent
-        return _write(one, plans, names, options, seed, key, resume=resume, force=force, track=inner)
-
-    done = _each(seen, write, options.workers, track, "replacing")
-    shutil.rmtree(work, ignore_errors=True)
-    return Result(tuple(done), failed, choice, everyone, seed)
 
 
 def _check_jobs(jobs: Sequence[Job]) -> None:
@@ -251,11 +286,13 @@ def _check_jobs(jobs: Sequence[Job]) -> None:
         taken[place] = job.source
 
 
-def _opened(jobs: Sequence[Job], options: Options, *, force: bool) -> tuple[list[tuple[Job, Media]], dict[Path, str]]:
+def _opened(
+    jobs: Sequence[Job], options: Options, work: Path, *, resume: bool, force: bool
+) -> tuple[list[tuple[Job, int, Media]], dict[Path, str]]:
     """Open all files; the first error of a single file is raised, those of a batch are collected."""
-    media: list[tuple[Job, Media]] = []
+    media: list[tuple[Job, int, Media]] = []
     failed: dict[Path, str] = {}
-    for job in jobs:
+    for number, job in enumerate(jobs):
         try:
             one = open_media(job.source)
         except InputError as error:
@@ -263,8 +300,9 @@ def _opened(jobs: Sequence[Job], options: Options, *, force: bool) -> tuple[list
                 raise
             failed[job.source] = str(error)
             continue
-        check_destination(one, job.destination, options.encoding, force=force)
-        media.append((job, one))
+        replacing = force or (resume and may_replace(work, number))
+        check_destination(one, job.destination, options.encoding, force=replacing)
+        media.append((job, number, one))
     if not media:
         raise InputError("None of the files can be read. " + " ".join(failed.values()))
     return media, failed
@@ -272,100 +310,82 @@ def _opened(jobs: Sequence[Job], options: Options, *, force: bool) -> tuple[list
 
 def _key(options: Options, seed: int) -> str:
     """Return a hash of everything that decides the pixels, the software's version included."""
-    plain = json.dumps({**asdict(options), "seed": seed, "version": __version__}, sort_keys=True, default=str)
+    deciding = {name: value for name, value in asdict(options).items() if name != "workers"}
+    plain = json.dumps({**deciding, "seed": seed, "version": __version__}, sort_keys=True, default=str)
     return sha256(plain.encode()).hexdigest()
 
 
-def _begin(work: Path, media: Sequence[Media], options: Options, seed: int | None, *, resume: bool) -> int:
-    """Make the work folder, or check that an earlier one is for the same; return the seed."""
-    state = {"fingerprints": [one.fingerprint for one in media], "options": _key(options, 0)}
-    file = work / _STATE
-    if resume and file.exists():
-        try:
-            old = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            old = {}
-        if {name: old.get(name) for name in state} != state or (seed is not None and seed != old.get("seed")):
-            raise UsageError(
-                f"{work}: the interrupted run was with other files or options. Repeat its command with --resume, or "
-                "leave --resume out to begin anew."
-            )
-        return int(old["seed"])
-    shutil.rmtree(work, ignore_errors=True)
-    chosen = secrets.randbits(63) if seed is None else seed
-    try:
-        work.mkdir(parents=True)
-        work.chmod(0o700)
-        part = work / f"{_STATE}.part"
-        part.write_text(json.dumps({**state, "seed": chosen}), encoding="utf-8")
-        part.replace(file)
-    except OSError as error:
-        raise OutputError(f"{work}: cannot be written ({error.strerror}). Choose another output folder.") from error
-    return chosen
-
-
 def _looked(
-    media: Sequence[tuple[Job, Media]],
-    work: Path,
+    media: Sequence[tuple[Job, int, Media]],
+    work: Work,
     options: Options,
     tracks: Path | None,
+    failed: dict[Path, str],
+    brake: Brake,
+    *,
     resume: bool,
     track: Track,
 ) -> list[_Seen]:
-    def one(item: tuple[int, tuple[Job, Media]]) -> _Seen:
-        number, (job, source) = item
-        place = work / f"{number:06d}"
-        if tracks is not None:
-            cast = read_tracks(tracks)
-            if cast.size != source.size:
-                raise InputError(f"{tracks}: made for pictures of {cast.size}, but {job.source} has {source.size}.")
-            return _Seen(job, source, place, cast)
-        folder = place / "cast"
-        earlier = load_cast(folder) if resume else None
-        if earlier is not None:
-            return _Seen(job, source, place, earlier)
-        frames, inner = _Counted(source), track if len(media) == 1 else silent
-        if source.kind != "photograph":
-            return _Seen(job, source, place, look(frames, source.size, folder, options.looking, track=inner))
-        cast = look(frames, source.size, None, options.looking, still=True, track=inner)
-        save_cast(cast, folder)
-        return _Seen(job, source, place, cast)
+    """Find out who is where; files of a batch that turn out to be damaged are left out and added to ``failed``."""
+    inner = track if len(media) == 1 else brake.track
 
-    return _each(list(enumerate(media)), one, options.workers, track, "looking")
-
-
-class _Counted:
-    """The frames of a recording, with a hint of how many there are."""
-
-    def __init__(self, media: Media, start: int = 0) -> None:
-        self._media = media
-        self._start = start
-
-    def __iter__(self) -> Iterator[Frame]:
-        return self._media.frames(self._start)
-
-    def __length_hint__(self) -> int:
-        return max(0, self._media.n_frames - self._start)
-
-
-def _each(items: Sequence[Any], work: Callable[[Any], Any], workers: int, track: Track, what: str) -> list[Any]:
-    """Do something with every item, several at a time, in order."""
-    if len(items) == 1:
-        return [work(items[0])]
-    with ThreadPoolExecutor(max(1, workers)) as pool:
-        pending = [pool.submit(work, item) for item in items]
+    def one(item: tuple[Job, int, Media]) -> _Seen | InputError:
+        job, number, source = item
+        place = work.place(number)
         try:
-            return [one.result() for one in track(pending, what)]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+            cast = None if tracks is None or not tracks.exists() else _read_tracks(tracks, source)
+            if cast is None:
+                cast = look_at(source, place / "cast", options.looking, resume=resume, track=inner)
+            if tracks is not None and not tracks.exists():
+                write_tracks(cast, tracks)
+                cast = _read_tracks(tracks, source)
+        except InputError as error:
+            if len(media) == 1:
+                raise
+            return error
+        place.mkdir(exist_ok=True)
+        return _Seen(job, number, source, place, cast)
+
+    found = each(media, one, options.workers, brake, track, "looking")
+    if tracks is not None:
+        work.remember("tracks", sha256(tracks.read_bytes()).hexdigest())
+    failed.update({job.source: str(seen) for (job, _, _), seen in zip(media, found, strict=True) if not _good(seen)})
+    seen = [one for one in found if isinstance(one, _Seen)]
+    if not seen:
+        raise InputError("None of the files can be read. " + " ".join(failed.values()))
+    return seen
 
 
-def _prepare(one: _Seen, recogniser: SFace) -> None:
+def _good(seen: _Seen | InputError) -> bool:
+    return isinstance(seen, _Seen)
+
+
+def _read_tracks(tracks: Path, media: Media) -> Cast:
+    cast = read_tracks(tracks)
+    if cast.size != media.size:
+        raise InputError(f"{tracks}: made for pictures of {cast.size}, but {media.path} has {media.size}.")
+    return cast
+
+
+def look_at(media: Media, folder: Path, looking: Looking, *, resume: bool = False, track: Track = silent) -> Cast:
+    """Find everyone in one photograph or recording; the cast is kept in ``folder``, and with ``resume`` read there."""
+    earlier = load_cast(folder) if resume else None
+    if earlier is not None:
+        return earlier
+    frames = Counted(media)
+    if media.kind != "photograph":
+        return look(frames, media.size, folder, looking, track=track)
+    cast = look(frames, media.size, None, looking, still=True, track=track)
+    save_cast(cast, folder)
+    return cast
+
+
+def _prepare(one: _Seen, recogniser: SFace, brake: Brake) -> None:
     names = {person.name for person in one.cast.people}
     still = one.media.kind == "photograph"
     folder = None if still else one.work / "references"
-    one.prepared = prepare(one.media.frames(), one.cast, recogniser, people=names, folder=folder)
+    frames = brake.track(one.media.frames(), "getting to know")
+    one.prepared = prepare(frames, one.cast, recogniser, people=names, folder=folder)
 
 
 def subjects_of(files: Sequence[Prepared | None], everyone: Everyone) -> list[Subject]:
@@ -393,13 +413,13 @@ def _write(
     plans: dict[str, Plan],
     names: dict[str, str],
     options: Options,
-    seed: int,
+    work: Work,
     key: str,
     *,
     resume: bool,
     force: bool,
     track: Track,
-) -> Done:
+) -> Finished:
     composer = Composer(
         one.cast,
         plans,
@@ -407,16 +427,26 @@ def _write(
         Mask(options.masking, options.level),
         options.span,
         [rectangle(*region) for region in options.regions],
-        seed,
+        work.seed,
     )
+    destination = one.job.destination
+    force = force or (resume and may_replace(work.folder, one.number))
     with Output(
-        one.media, one.job.destination, options.encoding, one.work / "out", resume=resume, force=force, run_key=key
+        one.media, destination, options.encoding, one.work / "out", resume=resume, force=force, run_key=key
     ) as output:
-        for frame in track(_Counted(one.media, output.next_frame), "replacing"):
+        for frame in track(Counted(one.media, output.next_frame), "replacing"):
             output.write(composer.compose(frame))
         n_frames = output.next_frame
+        if n_frames != one.cast.n_frames:
+            raise InputError(
+                f"{one.job.source}: it has {n_frames} frames, but who is in it is known for {one.cast.n_frames}. "
+                "Were these tracks made for another recording?"
+            )
         times = [float(one.media.stamp(i).at * one.media.time_base) for i in range(n_frames)]
+        work.ending(one.number)
         output.finish()
-    stand_ins = [stand_in for i, time in enumerate(times) for stand_in in composer.stand_ins(i, time)]
-    renamed = tuple(StandIn(s.frame, names[s.person], s.reason) for s in stand_ins)
-    return Done(one.job, n_frames, tuple(sorted(set(names.values()))), renamed)
+    stand_ins = (stand_in for i, time in enumerate(times) for stand_in in composer.stand_ins(i, time))
+    renamed = (StandIn(s.frame, names[s.person], s.reason) for s in stand_ins)
+    finished = Finished(n_frames, hashes(destination), stretches(renamed, times))
+    work.done(one.number, finished)
+    return finished

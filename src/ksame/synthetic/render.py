@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
@@ -46,6 +46,16 @@ class Shot:
     illumination: str
     turn: tuple[float, ...] = (0.0, 0.0, 0.0)
     grain: int = 0
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One picture of somebody who moves, as :class:`Shot`, with an expression of its own."""
+
+    expression: Expression
+    turn: tuple[float, ...] = (0.0, 0.0, 0.0)
+    grain: int = 0
+    illumination: str = "flat"
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +130,21 @@ class Painter:
                 taken = []
                 for shot in shots[i]:
                     shapes, textures = faces[shot.expression]
-                    taken.append(self._shoot(shapes[j], textures[j], around, shot))
+                    moment = Moment(EXPRESSIONS[shot.expression], shot.turn, shot.grain, shot.illumination)
+                    taken.append(self._shoot(shapes[j], textures[j], around, moment))
                 yield np.stack([image for image, _ in taken]), np.stack([points for _, points in taken])
+
+    def film(self, people: People, moments: Iterable[Moment]) -> Iterator[NDArray[np.float32]]:
+        """Paint the first of ``people`` moment after moment; yields pictures of shape (height, width, 3)."""
+        rest = expressed(self.model, people.codes[:1], EXPRESSIONS["neutral"])
+        frame = self._frames(rest, EXPRESSIONS["neutral"])[0]
+        parts = self.model.evener.cheeks, self.model.evener.crown
+        cheeks, crown = (self.model.mean_colours(rest, part)[0] for part in parts)
+        around = surround(people, 0, cheeks, crown, frame, self._canvas)
+        for moment in moments:
+            shapes, textures = self._faces(people.codes[:1], moment.expression)
+            decorate(self.model, textures[0], people, 0)
+            yield self._shoot(shapes[0], textures[0], around, moment)[0]
 
     def _frames(self, codes: FloatArray, expression: Expression) -> FloatArray:
         """Return meshes, (n, 478, 3), in eye distances of the mean face about the point between the eyes."""
@@ -135,30 +158,29 @@ class Painter:
         return self._frames(codes, expression), self.model.textures(codes).clip(0.0, 1.0)
 
     def _shoot(
-        self, shape: FloatArray, texture: NDArray[np.float32], around: Surround, shot: Shot
+        self, shape: FloatArray, texture: NDArray[np.float32], around: Surround, moment: Moment
     ) -> tuple[NDArray[np.float32], FloatArray]:
-        turned = (with_forehead(shape) - _PIVOT) @ _rotation(shot) + _PIVOT
+        turned = (with_forehead(shape) - _PIVOT) @ _rotation(moment.turn) + _PIVOT
         points = turned[:, :2] * self.eyes + self._middle
-        on_face, on_head = self._light[shot.illumination]
+        on_face, on_head = self._light[moment.illumination]
         lit = texture * on_face
         face, covered = self.model.warp.from_base(lit, points, self.size)
-        expression = EXPRESSIONS[shot.expression]
-        if expression.lips_part:
+        if moment.expression.lips_part:
             brightness = float(lit[::50].mean())
-            paint_mouth(face, points, self.eyes, expression.teeth, 0.35 + 1.05 * brightness)
+            paint_mouth(face, points, self.eyes, moment.expression.teeth, 0.35 + 1.05 * brightness)
         behind = around.behind * (1 + (on_head - 1) * around.person)
         image = behind + (face - behind) * _soft_edge(covered, _RIM * self.eyes)
         image += (around.front * on_head - image) * around.cover
-        image += _grain(self.size, shot.grain)
+        image += _grain(self.size, moment.grain)
         return image.clip(0.0, 1.0), points[: len(shape)]
 
 
 _PIVOT = np.array([0.0, 0.5, -1.0])  # about where a head turns
 
 
-def _rotation(shot: Shot) -> FloatArray:
+def _rotation(turn: Sequence[float]) -> FloatArray:
     """Return the matrix (3, 3) that turns row vectors by roll, pitch and yaw."""
-    (cy, sy), (cp, sp), (cr, sr) = ((np.cos(a), np.sin(a)) for a in shot.turn)
+    (cy, sy), (cp, sp), (cr, sr) = ((np.cos(a), np.sin(a)) for a in turn)
     yaw = np.array([[cy, 0, -sy], [0, 1, 0], [sy, 0, cy]])
     pitch = np.array([[1, 0, 0], [0, cp, -sp], [0, sp, cp]])
     roll = np.array([[cr, sr, 0], [-sr, cr, 0], [0, 0, 1]])

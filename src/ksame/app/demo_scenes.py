@@ -1,0 +1,62 @@
+"""The demo's second half: a talking head who does not exist and one real photograph, de-identified."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from PIL import Image
+from rich.markup import escape
+
+from ksame.app import talk
+from ksame.app.gathering import gather, make_folders, places
+from ksame.app.scene_report import publish, show
+from ksame.errors import OutputError, PrivacyWarning
+from ksame.scene.pipeline import Job, Options, deidentify_scenes
+from ksame.scene.verification import verify_scenes
+from ksame.synthetic.talking import write_talking_head
+from ksame.verification import passed
+
+_SPEAKER = 114169  # a number, not a person
+_FRAMES = 100
+
+
+def demo_scenes(folder: Path, *, force: bool) -> None:
+    """Write media to ``folder/before``, de-identify them to ``folder/after``, and say where everything is."""
+    before, after, review = folder / "before", folder / "after", folder / "review.png"
+    try:
+        before.mkdir(parents=True, exist_ok=True)
+        _write_originals(before)
+    except OSError as error:
+        raise OutputError(f"{before}: cannot be written ({error.strerror}).") from error
+    found, many = gather([str(before)], frames=False)
+    wanted = places(found, str(after), many=many, keep_names=True, container=None)
+    make_folders(wanted)
+    options = Options()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)  # nobody's secrets are on this sheet
+        result = deidentify_scenes(
+            [Job(one.path, place) for one, place in zip(found, wanted.destinations, strict=True)],
+            options,
+            work=wanted.work,
+            force=force,
+            track=talk.track,
+            on_done=lambda done: publish(
+                done, options, wanted, key=None, review=review, link_table=None, resumed=False
+            ),
+        )
+    show(result, wanted)
+    good = passed(verify_scenes(wanted.certificate))
+    talk.say(
+        f"before       {escape(str(before))}\n"
+        f"after        {escape(str(after))} ({'verified' if good else 'NOT VERIFIED'})\n"
+        f"review       {escape(str(review))}"
+    )
+
+
+def _write_originals(folder: Path) -> None:
+    from skimage.data import astronaut
+
+    with talk.working("filming somebody who does not exist"):
+        write_talking_head(folder / "talking-head.mp4", _FRAMES, seed=3, person=_SPEAKER)
+    Image.fromarray(astronaut()).save(folder / "astronaut.png")  # type: ignore[no-untyped-call]

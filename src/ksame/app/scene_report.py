@@ -1,0 +1,175 @@
+"""What ``ksame deidentify`` writes beside its outputs, and what it says about them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from ksame.app import talk
+from ksame.app.gathering import Places
+from ksame.errors import ExitCode, PrivacyWarning
+from ksame.scene.certificate import SceneCertificate, certify, frames_at_risk, write_certificate, write_whole
+from ksame.scene.composing import Treatment
+from ksame.scene.linkage import link
+from ksame.scene.pipeline import Done, Options, Result
+from ksame.scene.risk import AtRisk, as_csv
+from ksame.scene.work import hashes
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+_SHOWN = 20
+"""Stretches at risk that are printed; the file has all of them."""
+
+
+def publish(
+    result: Result,
+    options: Options,
+    wanted: Places,
+    *,
+    key: Ed25519PrivateKey | None,
+    review: Path | None,
+    link_table: Path | None,
+    resumed: bool,
+) -> None:
+    """Write certificate, frames at risk, contact sheet and link table; the first two can be published."""
+    certificate = certify(result, options, wanted.certificate.parent)
+    if wanted.folder is not None:
+        _retire(wanted.certificate, certificate)
+    if any(done.at_risk for done in result.done):
+        named = [(_name(done, wanted), done.at_risk) for done in result.done]
+        write_whole(wanted.at_risk, as_csv(named).encode())
+    else:
+        wanted.at_risk.unlink(missing_ok=True)
+    if review is not None:
+        from ksame.scene.review import review_sheet, write_sheet
+
+        with talk.working("making the contact sheet"):
+            write_sheet(review_sheet(result), review)
+        warnings.warn(f"{review} shows originals beside what became of them. Keep it.", PrivacyWarning, stacklevel=2)
+    write_certificate(certificate, wanted.certificate, key)
+    if link_table is not None:
+        link(result, certificate).write(link_table, again=resumed)
+        warnings.warn(
+            f"{link_table} tells who became whom. Keep it apart from the outputs, or delete it.",
+            PrivacyWarning,
+            stacklevel=2,
+        )
+
+
+def _retire(path: Path, certificate: SceneCertificate) -> None:
+    """Remove outputs of the run that is being replaced, unless they were changed since."""
+    if not path.is_file():
+        return
+    try:
+        earlier = SceneCertificate.from_json(path.read_bytes())
+    except (OSError, ValueError):
+        return
+    for name in set(earlier.files) - set(certificate.files):
+        file = path.parent / name
+        if file.is_file() and not file.is_symlink() and hashes(file)[file.name] == earlier.files[name]:
+            file.unlink()
+
+
+def _name(done: Done, wanted: Places) -> str:
+    return done.job.destination.relative_to(wanted.certificate.parent).as_posix()
+
+
+def exit_code(result: Result) -> ExitCode:
+    """Return what the shell is told."""
+    instead = any(done.at_risk for done in result.done) or any(p.stands_in for p in result.choice.plans.values())
+    return ExitCode.WITHHELD if instead or result.failed else ExitCode.DONE
+
+
+def _people(result: Result, done: Done, *, instead: bool | None, treatment: Treatment) -> list[str]:
+    plans = {name: result.choice.plans[name] for name in done.people}
+    return [
+        name
+        for name, plan in plans.items()
+        if plan.treatment is treatment and (instead is None or plan.stands_in is instead)
+    ]
+
+
+def for_machines(result: Result, options: Options, wanted: Places) -> dict[str, Any]:
+    """Return the result as plain data. It names originals, so it is for the publisher's eyes."""
+    certificate = certify(result, options, wanted.certificate.parent)
+    return {
+        "schema": "ksame/deidentify",
+        "version": 1,
+        "certificate_file": str(wanted.certificate),
+        "at_risk_file": str(wanted.at_risk) if any(done.at_risk for done in result.done) else None,
+        "certificate": certificate.model_dump(mode="json", by_alias=True, exclude={"files"}),
+        "files": [
+            {
+                "source": str(done.job.source),
+                "output": str(done.job.destination),
+                "frames": done.n_frames,
+                "people": list(done.people),
+                "replaced": _people(result, done, instead=None, treatment=Treatment.REPLACE),
+                "masked": _people(result, done, instead=False, treatment=Treatment.MASK),
+                "masked_instead": _people(result, done, instead=True, treatment=Treatment.MASK),
+                "kept": _people(result, done, instead=None, treatment=Treatment.KEEP),
+                "frames_at_risk": frames_at_risk(done.at_risk),
+                "at_risk": [
+                    {"person": r.person, "frames": [r.first, r.last], "seconds": [r.start, r.end], "reason": r.reason}
+                    for r in done.at_risk
+                ],
+            }
+            for done in result.done
+        ],
+        "unreadable": {str(source): reason for source, reason in result.failed.items()},
+    }
+
+
+def show(result: Result, wanted: Places) -> None:
+    """Print the summary."""
+    table = Table("file", "was", "frames", "people", "replaced", "masked", "at risk")
+    for done in result.done:
+        masked = _people(result, done, instead=None, treatment=Treatment.MASK)
+        table.add_row(
+            escape(_name(done, wanted)),
+            escape(str(done.job.source)),
+            str(done.n_frames),
+            str(len(done.people)),
+            ", ".join(_people(result, done, instead=None, treatment=Treatment.REPLACE)) or "–",
+            ", ".join(masked) or "–",
+            f"{frames_at_risk(done.at_risk)} frames" if done.at_risk else "–",
+        )
+    talk.console.print(table)
+    risks = list(_risks(result, wanted))
+    for name, one in risks[:_SHOWN]:
+        when = f"{clock(one.start)}–{clock(one.end)}" if one.last > one.first else clock(one.start)
+        talk.say(
+            f"[yellow]at risk[/] {escape(name)} {when} (frames {one.first}–{one.last}) {one.person}: "
+            f"masked; {escape(one.reason)}"
+        )
+    if risks:
+        more = f"{len(risks) - _SHOWN} more; all" if len(risks) > _SHOWN else "all"
+        talk.say(f"[yellow]{more} in {escape(str(wanted.at_risk))}[/]: look at these frames before you publish.")
+    for reason in result.failed.values():
+        talk.say(f"[yellow]left out[/] {escape(reason)}")
+    talk.say(f"certificate  {escape(str(wanted.certificate))}")
+
+
+def _risks(result: Result, wanted: Places) -> Iterator[tuple[str, AtRisk]]:
+    for done in result.done:
+        for one in done.at_risk:
+            yield _name(done, wanted), one
+
+
+def clock(seconds: float) -> str:
+    """Return a time as people read it.
+
+    Examples
+    --------
+    >>> clock(75.25)
+    '1:15.25'
+    """
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    return f"{hours}:{minutes:02d}:{rest:05.2f}" if hours else f"{minutes}:{rest:05.2f}"

@@ -1,0 +1,275 @@
+"""The public certificate of photographs and recordings: aggregates, hashes and limits, nothing of the originals."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import version as version_of
+from importlib.resources import files as resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ksame import __version__
+from ksame.errors import InputError, OutputError
+from ksame.models import SFace
+from ksame.privacy.certificate import release_digest
+from ksame.privacy.signing import sign
+from ksame.scene.choosing import K_DIFF, K_SAME_M, SOMEONE_ELSE
+from ksame.scene.composing import Treatment
+from ksame.scene.masking import MASKS
+from ksame.scene.pipeline import Options, Result
+from ksame.scene.risk import AtRisk
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class SceneMethod(_Part):
+    """What was done: the method and its public parameters."""
+
+    name: str
+    level: float | None = Field(None, description="strength of a mask, where it was chosen")
+    cover: str = Field(description="how much round the face was to be changed; 'mildest' where the recogniser decided")
+    regions: int = Field(0, ge=0, description="rectangles filled in every frame")
+
+
+class SceneCounts(_Part):
+    """How many went in, and what became of them."""
+
+    files: int = Field(ge=1)
+    unreadable: int = Field(0, ge=0, description="files for which nothing was written")
+    frames: int = Field(ge=1)
+    people: int = Field(ge=0)
+    replaced: int = Field(0, ge=0)
+    masked: int = Field(0, ge=0, description="people masked because it was asked for, or by the method")
+    masked_instead: int = Field(0, ge=0, description="people masked because they could not be replaced safely")
+    kept: int = Field(0, ge=0, description="people left as they are, because it was asked for")
+    faces_masked_instead: int = Field(0, ge=0, description="faces in single frames that could not be replaced")
+    frames_at_risk: int = Field(0, ge=0, description="frames with at least one of these")
+
+
+class Likeness(_Part):
+    """How much the most alike replacement still looks like its original, to the recogniser in the loop."""
+
+    worst: float = Field(ge=-1, le=1, description="highest cosine over all people, two decimals")
+    recogniser: str
+    threshold: float = Field(description="cosine from which the recogniser takes two faces for one person")
+
+
+class SceneCertificate(_Part):
+    """What the publisher claims about photographs and recordings, and how anyone can check it."""
+
+    schema_: Literal["ksame/scene-certificate"] = Field("ksame/scene-certificate", alias="schema")
+    version: Literal[1] = 1
+    method: SceneMethod
+    k: int | None = Field(description="how many people share a face, those who do not exist included; null for masks")
+    k_real: int | None = Field(description="the smallest number of real people who do; null where faces are not shared")
+    covers: dict[str, int] = Field(description="people by how much round their faces was changed")
+    counts: SceneCounts
+    likeness: Likeness | None
+    statement: str
+    not_promised: tuple[str, ...]
+    warnings: tuple[str, ...]
+    files: dict[str, str] = Field(description="SHA-256 of every output")
+    digest: str = Field(description="SHA-256 over the names and hashes of all outputs")
+    software: dict[str, str]
+
+    def to_json(self) -> bytes:
+        """Return the certificate file."""
+        return (self.model_dump_json(by_alias=True, indent=1) + "\n").encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> SceneCertificate:
+        """Read a certificate file."""
+        try:
+            return cls.model_validate_json(data)
+        except ValidationError as error:
+            where = ".".join(str(part) for part in error.errors()[0]["loc"])
+            raise InputError(f"not a valid certificate of scenes ({where}: {error.errors()[0]['msg']})") from error
+
+
+def signature_of(certificate: Path) -> Path:
+    """Return where the detached signature of a certificate lies."""
+    return certificate.with_suffix(".sig")
+
+
+def write_certificate(certificate: SceneCertificate, path: Path, key: Ed25519PrivateKey | None = None) -> None:
+    """Write a certificate, and with a key its signature; one that was there is replaced."""
+    data = certificate.to_json()
+    if key is None:
+        signature_of(path).unlink(missing_ok=True)
+    else:
+        write_whole(signature_of(path), sign(data, key))
+    write_whole(path, data)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file that appears whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written ({error.strerror}).") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def scene_certificate_schema() -> dict[str, Any]:
+    """Return the JSON Schema that ships with the package."""
+    text = resources("ksame.scene").joinpath("certificate.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
+    """Certify what was written.
+
+    Nothing of it tells who became whom, when anything happened, or what the originals were called.
+
+    Parameters
+    ----------
+    result : Result
+    options : Options
+    folder : Path
+        Where the certificate will lie; outputs are named from there.
+    """
+    plans = result.choice.plans
+    treated = Counter(plan.treatment for plan in plans.values())
+    instead = sum(plan.stands_in for plan in plans.values())
+    at_risk = [done.at_risk for done in result.done]
+    counts = SceneCounts(
+        files=len(result.done),
+        unreadable=len(result.failed),
+        frames=sum(done.n_frames for done in result.done),
+        people=len(plans),
+        replaced=treated[Treatment.REPLACE],
+        masked=treated[Treatment.MASK] - instead,
+        masked_instead=instead,
+        kept=treated[Treatment.KEEP],
+        faces_masked_instead=sum(len(one) for risks in at_risk for one in risks),
+        frames_at_risk=sum(frames_at_risk(risks) for risks in at_risk),
+    )
+    files = {
+        (done.job.destination.parent.relative_to(folder) / name).as_posix(): digest
+        for done in result.done
+        for name, digest in done.files.items()
+    }
+    k_real = result.choice.k_real
+    return SceneCertificate(
+        method=SceneMethod(
+            name=options.method,
+            level=options.level,
+            cover="mildest" if options.cover is None else options.cover.value,
+            regions=len(options.regions),
+        ),
+        k=None if options.method in MASKS else options.k,
+        k_real=k_real,
+        covers=dict(Counter(plan.cover.value for plan in plans.values() if plan.treatment is Treatment.REPLACE)),
+        counts=counts,
+        likeness=_likeness(result),
+        statement=_statement(options, counts, k_real),
+        not_promised=_not_promised(options, counts),
+        warnings=tuple(notes(options, counts)),
+        files=files,
+        digest=release_digest(files),
+        software={
+            "ksame": __version__,
+            "numpy": np.__version__,
+            "av": version_of("av"),
+            "python": platform.python_version(),
+        },
+    )
+
+
+def frames_at_risk(risks: Sequence[AtRisk]) -> int:
+    """Count the frames of one file in which a mask stood in for anybody.
+
+    Examples
+    --------
+    >>> frames_at_risk([AtRisk("P1", 0, 4, 0, 0, ""), AtRisk("P2", 3, 6, 0, 0, "")])
+    7
+    """
+    count, reached = 0, -1
+    for one in sorted(risks, key=lambda one: one.first):
+        count += max(0, one.last - max(one.first, reached + 1) + 1)
+        reached = max(reached, one.last)
+    return count
+
+
+def notes(options: Options, counts: SceneCounts) -> list[str]:
+    """Return what weakens the privacy of these files, in words for the publisher and the certificate."""
+    found = []
+    if options.span[0] > 0 or np.isfinite(options.span[1]):
+        found.append("Faces were changed within a span of time only; before and after it everyone is as they were.")
+    if counts.kept:
+        found.append(f"{counts.kept} of {counts.people} people were left as they are, because it was asked for.")
+    if not options.loop and options.method not in MASKS:
+        found.append("No recogniser judged the new faces.")
+    if options.encoding.keep_metadata:
+        found.append("Some metadata of the originals was kept, because it was asked for.")
+    if counts.faces_masked_instead:
+        found.append(
+            f"In {counts.frames_at_risk} frames a mask stands in for a face that could not be replaced; such faces are "
+            "found least surely, so look at these frames."
+        )
+    return found
+
+
+def _likeness(result: Result) -> Likeness | None:
+    if not result.choice.likeness:
+        return None
+    worst = round(max(result.choice.likeness.values()), 2)
+    return Likeness(worst=worst, recogniser=SFace.name, threshold=SFace.threshold)
+
+
+def _statement(options: Options, counts: SceneCounts, k_real: int | None) -> str:
+    if not counts.replaced:
+        masks = f"Faces that were found are masked ({options.masking})." if counts.people else "No face was found."
+        return f"{masks} A mask has no theorem: nothing is promised but that it is there."
+    if options.method == K_DIFF:
+        return (
+            "Each face that was found is moved, in the coordinates of a face model, so that in that model's own "
+            "distance somebody else is nearer to it than the person. Nothing is promised against another recogniser."
+        )
+    kind = {SOMEONE_ELSE: "a face of somebody who does not exist", K_SAME_M: "the mean of the group's faces"}
+    shared = f"one surrogate identity, {kind[options.method]}"
+    filled = f"(groups are filled up to k = {options.k} with people who do not exist, who add no anonymity)"
+    if k_real == 1:
+        return (
+            f"Every person who was replaced has {shared} {filled}. There is a group with only 1 real person in it, so "
+            "that no anonymity follows from sharing; see the likeness for how far the new faces are from the old."
+        )
+    return (
+        f"At least {k_real} real people share {shared} {filled}. The identity put in is the same for all of a group, "
+        "so that by it alone none of them is told from the others."
+    )
+
+
+def _not_promised(options: Options, counts: SceneCounts) -> tuple[str, ...]:
+    limits = [
+        "It covers the face region that was replaced or masked, not hair, clothes, body, voice, gait, place, time or "
+        "who is seen with whom.",
+    ]
+    if counts.replaced:
+        limits += [
+            "Movement, light, gaze and what lies round the face are the person's own and are not covered.",
+            "The likeness was measured with one recogniser on a few frames of every person; another may see more.",
+        ]
+    if options.encoding.audio == "keep":
+        limits.append("Sound, where there was any, is the original's.")
+    limits.append("A face that no detector found was not changed.")
+    return tuple(limits)

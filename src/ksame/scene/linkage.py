@@ -1,0 +1,103 @@
+"""The linkage of photographs and recordings: the secret of who became whom, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ksame.errors import InputError, OutputError
+from ksame.privacy.linkage import write_secret
+from ksame.scene.certificate import SceneCertificate
+from ksame.scene.composing import Treatment
+from ksame.scene.pipeline import Result
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Place(_Part):
+    """Where a person is: original, output, and tracks in it."""
+
+    source: str
+    output: str
+    tracks: tuple[int, ...]
+
+
+class LinkedPerson(_Part):
+    """What became of one person, and where."""
+
+    name: str
+    treatment: Literal["replace", "mask", "keep"]
+    stands_in: bool = Field(description="masked because the person could not be replaced safely")
+    group: int | None = Field(description="people of one group share a surrogate")
+    cover: str | None
+    likeness: float | None
+    places: tuple[Place, ...]
+
+
+class SceneLinkage(_Part):
+    """Everything that would undo the work: keep it secret, or do not keep it at all."""
+
+    schema_: Literal["ksame/scene-linkage"] = Field("ksame/scene-linkage", alias="schema")
+    version: Literal[1] = 1
+    release_digest: str
+    seed: int
+    people: tuple[LinkedPerson, ...]
+
+    def write(self, path: Path, *, again: bool = False) -> None:
+        """Write to ``path``, readable by its owner only; an existing file is refused.
+
+        With ``again``, one that holds just this is good: a resumed run may have written it before.
+        """
+        text = self.model_dump_json(by_alias=True, indent=1) + "\n"
+        try:
+            if again and path.is_file() and path.read_text(encoding="utf-8") == text:
+                return
+        except (OSError, ValueError) as error:
+            raise OutputError(f"{path}: the link table cannot be written ({error}).") from error
+        write_secret(path, text)
+
+    @classmethod
+    def read(cls, path: Path) -> SceneLinkage:
+        """Read a link table."""
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except OSError as error:
+            raise InputError(f"{path}: the link table cannot be read ({error.strerror}).") from error
+        except ValidationError as error:
+            raise InputError(f"{path}: not a link table of scenes ({error.errors()[0]['msg']}).") from error
+
+
+def link(result: Result, certificate: SceneCertificate) -> SceneLinkage:
+    """Return who became whom."""
+    return SceneLinkage(
+        release_digest=certificate.digest,
+        seed=result.seed,
+        people=tuple(_person(result, name, result.choice.groups) for name in result.everyone.people),
+    )
+
+
+def _person(result: Result, name: str, groups: Mapping[str, int]) -> LinkedPerson:
+    plan = result.choice.plans[name]
+    like = result.choice.likeness.get(name)
+    replaced = plan.treatment is Treatment.REPLACE
+    return LinkedPerson(
+        name=name,
+        treatment=plan.treatment.value,
+        stands_in=plan.stands_in,
+        group=groups.get(name) if replaced else None,
+        cover=plan.cover.value if replaced else None,
+        likeness=None if like is None else round(like, 4),
+        places=tuple(
+            Place(
+                source=str(result.done[number].job.source),
+                output=result.done[number].job.destination.name,
+                tracks=tuple(track.number for track in result.casts[number].of(local)),
+            )
+            for number, local in result.everyone.keys(name)
+        ),
+    )

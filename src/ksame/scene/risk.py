@@ -1,0 +1,80 @@
+"""Frames at risk: where a mask had to stand in for a new face, as stretches that a person can look through."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ksame.scene.composing import StandIn
+
+COLUMNS = ("file", "person", "first_frame", "last_frame", "from_seconds", "to_seconds", "reason")
+
+
+@dataclass(frozen=True)
+class AtRisk:
+    """Consecutive frames in which a person was masked because they could not be replaced.
+
+    Attributes
+    ----------
+    person : str
+    first, last : int
+        Numbers of frames.
+    start, end : float
+        When these are shown, in seconds.
+    reason : str
+    """
+
+    person: str
+    first: int
+    last: int
+    start: float
+    end: float
+    reason: str
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+def stretches(stand_ins: Iterable[StandIn], times: Sequence[float]) -> tuple[AtRisk, ...]:
+    """Join stand-ins in consecutive frames.
+
+    Parameters
+    ----------
+    stand_ins : iterable of StandIn
+        In the order of their frames.
+    times : sequence of float
+        Of all frames, in seconds.
+
+    Examples
+    --------
+    >>> found = stretches([StandIn(i, "P1", "profile") for i in (3, 4, 9)], [i / 10 for i in range(10)])
+    >>> [(one.first, one.last, one.start, one.end) for one in found]
+    [(3, 4, 0.3, 0.4), (9, 9, 0.9, 0.9)]
+    """
+    last: dict[tuple[str, str], int] = {}
+    spans: dict[tuple[str, str, int], int] = {}
+    begun: dict[tuple[str, str], int] = {}
+    for one in stand_ins:
+        key = (one.person, one.reason)
+        if last.get(key, -2) not in (one.frame - 1, one.frame):
+            begun[key] = one.frame
+        last[key] = one.frame
+        spans[one.person, one.reason, begun[key]] = one.frame
+    found = [
+        AtRisk(person, first, end, round(times[first], 3), round(times[end], 3), reason)
+        for (person, reason, first), end in spans.items()
+    ]
+    return tuple(sorted(found, key=lambda one: (one.first, one.person, one.reason)))
+
+
+def as_csv(files: Iterable[tuple[str, Sequence[AtRisk]]]) -> str:
+    """Return a table of all stretches; ``files`` are names of outputs and what is at risk in each."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(COLUMNS)
+    for name, risks in files:
+        for one in risks:
+            table.writerow((name, one.person, one.first, one.last, f"{one.start:.3f}", f"{one.end:.3f}", one.reason))
+    return text.getvalue()

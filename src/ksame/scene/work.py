@@ -1,0 +1,170 @@
+"""The folder for work in progress: whose work it is, the secret seed, and which files are finished."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ksame.errors import OutputError, UsageError
+from ksame.scene.risk import AtRisk
+
+_STATE = "batch.json"
+_ENDING = "ending"
+_DONE = "done.json"
+
+
+def can_resume(folder: Path) -> bool:
+    """Tell whether an interrupted run left its work in a folder."""
+    return (folder / _STATE).is_file()
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What is known of a file that was written before an interruption.
+
+    Attributes
+    ----------
+    n_frames : int
+    files : mapping of name to SHA-256
+    at_risk : tuple of AtRisk
+    """
+
+    n_frames: int
+    files: Mapping[str, str]
+    at_risk: tuple[AtRisk, ...]
+
+
+@dataclass(frozen=True)
+class Work:
+    """A folder for work in progress.
+
+    Attributes
+    ----------
+    folder : Path
+    seed : int
+        Secret.
+    """
+
+    folder: Path
+    seed: int
+
+    @classmethod
+    def begin(cls, folder: Path, fingerprints: Sequence[str], options: str, seed: int | None, *, resume: bool) -> Work:
+        """Make the folder, or check that an earlier one is for the same.
+
+        Parameters
+        ----------
+        fingerprints : sequence of str
+            Of the files that are read.
+        options : str
+            A hash of everything else that decides the result.
+        seed : int, optional
+            Drawn at random by default.
+        """
+        state = {"fingerprints": list(fingerprints), "options": options}
+        file = folder / _STATE
+        if resume and can_resume(folder):
+            old = _read(file)
+            if {name: old.get(name) for name in state} != state or (seed is not None and seed != old.get("seed")):
+                raise UsageError(
+                    f"{folder}: the interrupted run was with other files or options. Repeat its command with --resume, "
+                    "or leave --resume out to begin anew."
+                )
+            return cls(folder, int(old["seed"]))
+        shutil.rmtree(folder, ignore_errors=True)
+        chosen = secrets.randbits(63) if seed is None else seed
+        try:
+            folder.mkdir(parents=True)
+            folder.chmod(0o700)
+            _write(file, {**state, "seed": chosen})
+        except OSError as error:
+            raise OutputError(
+                f"{folder}: cannot be written ({error.strerror}). Choose another output folder."
+            ) from error
+        return cls(folder, chosen)
+
+    def place(self, number: int) -> Path:
+        """Return the folder of one file of the batch."""
+        return place(self.folder, number)
+
+    def ending(self, number: int) -> None:
+        """Note that an output is about to take its final name."""
+        (self.place(number) / _ENDING).touch()
+
+    def done(self, number: int, finished: Finished) -> None:
+        """Note that an output has its final name."""
+        _write(self.place(number) / _DONE, asdict(finished))
+
+    def finished(self, number: int, destination: Path) -> Finished | None:
+        """Return what is known of an output that stands complete under its final name; None if it has to be written.
+
+        An output that may or may not have got its name before the interruption is written again.
+        """
+        file = self.place(number) / _DONE
+        if file.is_file():
+            known = _read(file)
+            if known and hashes(destination) == known["files"]:
+                risks = tuple(AtRisk(**one) for one in known["at_risk"])
+                return Finished(known["n_frames"], known["files"], risks)
+            file.unlink()
+        if destination.exists():
+            shutil.rmtree(self.place(number) / "out", ignore_errors=True)
+        return None
+
+    def remember(self, name: str, value: str) -> None:
+        """Note a value that an interrupted run must find again unchanged."""
+        file = self.folder / f"{name}.json"
+        if file.is_file() and _read(file).get(name) != value:
+            raise UsageError(
+                f"The {name} were changed since the run was interrupted. Leave --resume out to begin anew with them."
+            )
+        _write(file, {name: value})
+
+    def remove(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def place(folder: Path, number: int) -> Path:
+    """Return the folder of one file of the batch."""
+    return folder / f"{number:06d}"
+
+
+def may_replace(folder: Path, number: int) -> bool:
+    """Tell whether what stands under an output's name may be there because of the interrupted run itself."""
+    return (place(folder, number) / _ENDING).is_file()
+
+
+def hashes(destination: Path) -> dict[str, str]:
+    """Return the SHA-256 of a file, or of all files in a folder, by their names below the parent folder."""
+    if not destination.exists():
+        return {}
+    files = sorted(p for p in destination.rglob("*") if p.is_file()) if destination.is_dir() else [destination]
+    found = {}
+    for file in files:
+        digest = sha256()
+        with file.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+        found[file.relative_to(destination.parent).as_posix()] = digest.hexdigest()
+    return found
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _write(file: Path, content: Mapping[str, Any]) -> None:
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(json.dumps(content), encoding="utf-8")
+    part.replace(file)

@@ -1,0 +1,166 @@
+"""What the certificate of scenes says, and does not say."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from ksame.errors import InputError, OutputError
+from ksame.scene.certificate import SceneCertificate, certify, frames_at_risk, scene_certificate_schema
+from ksame.scene.choosing import Choice
+from ksame.scene.composing import Plan, StandIn, Treatment
+from ksame.scene.linkage import SceneLinkage, link
+from ksame.scene.people import Everyone
+from ksame.scene.pipeline import Done, Job, Options, Result
+from ksame.scene.replacing.rim import Cover
+from ksame.scene.risk import AtRisk, as_csv, stretches
+from ksame.scene.sightings import Cast, Person, Track
+from ksame.scene.verification import certificate_of, verify_scenes
+from ksame.scene.work import Finished, Work, hashes, may_replace
+from ksame.verification import passed
+
+FOLDER = Path("/nowhere/out")
+
+
+def track(number: int, person: str) -> Track:
+    n = 3
+    return Track(
+        number,
+        person,
+        0,
+        np.ones((n, 4), np.float32),
+        np.zeros((n, 478, 3), np.float32),
+        np.zeros((n, 52), np.float32),
+        np.zeros((n, 3), np.float32),
+        np.zeros(n, np.uint8),
+    )
+
+
+def result(plans: Mapping[str, Plan], k_real: int | None, at_risk: tuple[AtRisk, ...] = ()) -> Result:
+    names = list(plans)
+    cast = Cast((10, 10), 3, tuple(Person(n, None) for n in names), tuple(track(i, n) for i, n in enumerate(names)))
+    done = Done(Job(Path("/secret/ann.mp4"), FOLDER / "000001.mp4"), 3, tuple(names), at_risk, {"000001.mp4": "ab"})
+    replaced = {n: 0 for n in names if plans[n].treatment is Treatment.REPLACE}
+    choice = Choice(plans, replaced, dict.fromkeys(replaced, 0.23456), k_real)
+    return Result((done,), {}, choice, Everyone({(0, n): n for n in names}), (cast,), 987654321)
+
+
+REPLACED = Plan(Treatment.REPLACE, None, Cover.SOFT)
+
+
+def certified(plans, k_real=None, options=None, at_risk=()):
+    made = certify(result(plans, k_real, at_risk), options or Options(), FOLDER)
+    jsonschema.validate(json.loads(made.to_json()), scene_certificate_schema())
+    return made
+
+
+def test_the_shipped_schema_is_the_models_own():
+    assert scene_certificate_schema() == SceneCertificate.model_json_schema(by_alias=True)
+
+
+def test_it_says_how_many_share_a_face():
+    made = certified({"P1": REPLACED, "P2": REPLACED}, 2)
+    assert (made.k, made.k_real, made.covers) == (10, 2, {"soft": 2})
+    assert "At least 2 real people share one surrogate identity" in made.statement
+    assert "add no anonymity" in made.statement
+    assert any("voice" in limit for limit in made.not_promised)
+    assert any("Movement" in limit for limit in made.not_promised)
+
+
+def test_one_real_person_is_no_anonymity():
+    made = certified({"P1": REPLACED}, 1)
+    assert "no anonymity follows" in made.statement
+
+
+def test_nothing_of_the_originals_is_in_it():
+    options = Options(span=(12.5, 77.25), keep=("P2",))
+    made = certified({"P1": REPLACED, "P2": Plan(Treatment.KEEP)}, 1, options)
+    text = made.to_json().decode()
+    for secret in ("ann", "secret", "987654321", "12.5", "77.25", "0.23456", "P1", "P2"):
+        assert secret not in text
+    assert made.likeness is not None
+    assert made.likeness.worst == 0.23
+    assert len(made.warnings) == 2
+
+
+@pytest.mark.parametrize(("method", "words"), [("k-diff", "own distance"), ("k-same-m", "mean of the group")])
+def test_each_method_promises_only_its_own(method, words):
+    assert words in certified({"P1": REPLACED}, None if method == "k-diff" else 1, Options(method=method)).statement
+
+
+def test_masks_promise_nothing():
+    made = certified({"P1": Plan(Treatment.MASK)}, options=Options(method="blur"))
+    assert (made.k, made.k_real, made.likeness) == (None, None, None)
+    assert "nothing is promised" in made.statement
+
+
+def test_masks_that_stood_in_are_counted():
+    risks = (AtRisk("P1", 0, 1, 0.0, 0.1, "profile"), AtRisk("P2", 1, 2, 0.1, 0.2, "profile"))
+    made = certified({"P1": REPLACED, "P2": Plan(Treatment.MASK, stands_in=True)}, 1, at_risk=risks)
+    assert (made.counts.masked, made.counts.masked_instead) == (0, 1)
+    assert (made.counts.faces_masked_instead, made.counts.frames_at_risk) == (4, 3)
+    assert frames_at_risk(()) == 0
+
+
+def test_stretches_keep_people_and_reasons_apart():
+    given = [StandIn(0, "P1", "a"), StandIn(0, "P2", "a"), StandIn(1, "P1", "b"), StandIn(1, "P2", "a")]
+    found = stretches(given, [0.0, 0.04])
+    assert [(r.person, r.first, r.last, r.reason) for r in found] == [
+        ("P1", 0, 0, "a"),
+        ("P2", 0, 1, "a"),
+        ("P1", 1, 1, "b"),
+    ]
+    assert as_csv([("x.mp4", found)]).splitlines()[2] == "x.mp4,P2,0,1,0.000,0.040,a"
+
+
+def test_the_linkage_is_written_once(tmp_path):
+    plans = {"P1": REPLACED, "P2": Plan(Treatment.KEEP)}
+    made = result(plans, 1)
+    table = link(made, certify(made, Options(), FOLDER))
+    path = tmp_path / "link.json"
+    table.write(path)
+    assert SceneLinkage.read(path) == table
+    assert path.stat().st_mode & 0o777 == 0o600
+    table.write(path, again=True)
+    with pytest.raises(OutputError, match="never overwritten"):
+        table.write(path)
+    path.write_text("{}")
+    with pytest.raises(OutputError, match="never overwritten"):
+        table.write(path, again=True)
+    with pytest.raises(InputError, match="not a link table"):
+        SceneLinkage.read(path)
+
+
+def test_a_certificate_that_points_elsewhere_is_not_followed(tmp_path):
+    (tmp_path / "secret.txt").write_text("x")
+    (tmp_path / "out").mkdir()
+    made = certified({"P1": REPLACED}, 1)
+    inside = made.model_copy(update={"files": hashes(tmp_path / "secret.txt")})
+    outside = inside.model_copy(update={"files": {f"../{name}": h for name, h in inside.files.items()}})
+    path = tmp_path / "out" / "certificate.json"
+    path.write_bytes(outside.to_json())
+    assert certificate_of(tmp_path / "out") == path
+    assert not passed(verify_scenes(path))
+    path.write_text(json.dumps({"schema": "ksame/scene-certificate"}))
+    with pytest.raises(InputError, match="not a valid certificate of scenes"):
+        verify_scenes(path)
+
+
+def test_work_knows_what_is_finished(tmp_path):
+    out = tmp_path / "a.png"
+    work = Work.begin(tmp_path / "work", ["f"], "o", 5, resume=False)
+    work.place(0).mkdir()
+    assert not may_replace(work.folder, 0)
+    work.ending(0)
+    assert may_replace(work.folder, 0)
+    out.write_bytes(b"done")
+    finished = Finished(1, hashes(out), (AtRisk("P1", 0, 0, 0.0, 0.0, "small"),))
+    work.done(0, finished)
+    again = Work.begin(tmp_path / "work", ["f"], "o", None, resume=True)
+    assert again.seed == 5
+    assert again.finished(0, out) == finished
+    out.write_bytes(b"changed")
+    assert again.finished(0, out) is None
