@@ -81,6 +81,7 @@ def look(
             watcher.read(frame)
         watcher.end()
     found = _finished(watcher, work)  # after the threads gave their networks back
+    give_back_memory()
     if growing is not None:
         shutil.rmtree(growing, ignore_errors=True)
     return found
