@@ -281,8 +281,9 @@ def _check_places(
     from ksame.scene.work import can_resume
 
     going_on = resume and can_resume(wanted.work)
-    if wanted.certificate.exists() and not force and not going_on:
-        raise UsageError(f"{wanted.certificate} exists. Choose another place, or replace it with --force.")
+    for file in (wanted.certificate, wanted.at_risk):
+        if file.exists() and not force and not going_on:
+            raise UsageError(f"{file} exists. Choose another place, or replace it with --force.")
     others = certified(wanted.certificate) - {path.name for path in wanted.destinations}
     if wanted.folder is None and others:
         raise UsageError(f"{wanted.certificate} certifies {min(others)}. Choose another name for the output.")
