@@ -30,7 +30,7 @@ _PICTURES = (".png", ".jpg", ".jpeg")
 def deidentify_command(
     media: Annotated[
         list[str],
-        typer.Argument(metavar="MEDIA...", help="Photographs, recordings, folders of them, or patterns in quotes."),
+        typer.Argument(metavar="MEDIA", help="Photographs, recordings, folders of them, or patterns in quotes."),
     ],
     output: Annotated[
         str,
@@ -214,7 +214,7 @@ def deidentify_command(
 def people_command(
     media: Annotated[
         list[str],
-        typer.Argument(metavar="MEDIA...", help="Photographs, recordings, folders of them, or patterns in quotes."),
+        typer.Argument(metavar="MEDIA", help="Photographs, recordings, folders of them, or patterns in quotes."),
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Contact sheet (.png, .jpg) to write. It shows originals!")
