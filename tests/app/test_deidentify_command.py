@@ -405,6 +405,19 @@ def test_people_are_chosen(words, changed, photo, run, tmp_path):
     assert certificate["k_real"] is None
 
 
+@pytest.mark.parametrize(("method", "words"), [("k-same-m", "mean of the group"), ("k-diff", "own distance")])
+def test_the_papers_methods(method, words, photo, run, tmp_path):
+    result = run("deidentify", photo, "-o", tmp_path / "safe.png", "-m", method, "-k", 4, "--cover", "head", "--json")
+    told = json.loads(result.stdout)
+    counts = told["certificate"]["counts"]
+    assert counts["replaced"] + counts["masked_instead"] == 1
+    assert result.exit_code == (3 if counts["masked_instead"] else 0)
+    if counts["replaced"]:
+        assert words in told["certificate"]["statement"]
+        assert told["certificate"]["covers"] == {"head": 1}
+    assert change(pixels(photo), pixels(tmp_path / "safe.png")).max() > 20
+
+
 def test_a_region_is_filled_and_a_span_is_kept_to(film, run, tmp_path):
     words = ("-m", "blackout", "--from", "0:00.3", "--to", 0.6, "--region", "4,6,30,20", "--audio", "drop")
     result = run("deidentify", film, "-o", tmp_path / "safe.mkv", "--codec", "ffv1", *words, code=0)
