@@ -15,8 +15,6 @@ import threading
 import time
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
 from ksame.scene.media import open_media
 
 DEFACE = "deface==1.5.0"
@@ -24,7 +22,7 @@ DEFACE = "deface==1.5.0"
 
 def deface() -> Path:
     """Return the command of deface, installed on the first call."""
-    folder = user_cache_path("ksame") / "deface"
+    folder = Path.home() / ".cache" / "ksame" / "deface"
     command = folder / "bin" / "deface"
     if not command.exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)

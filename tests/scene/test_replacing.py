@@ -9,7 +9,7 @@ from ksame.models.mesh import FaceMesh
 from ksame.scene.choosing import METHODS, make_plans
 from ksame.scene.composing import Treatment
 from ksame.scene.masking import MASKS
-from ksame.scene.replacing.canvas import canvas, keep_openings
+from ksame.scene.replacing.canvas import canvas, coarse_mesh, keep_openings
 from ksame.scene.replacing.face import fit_surrogate, make_reference, paint
 from ksame.scene.replacing.identities import Subject, View, choose, deal, likeness
 from ksame.scene.replacing.rim import Cover, polygon, ring_window
@@ -186,3 +186,10 @@ def test_k_same_m_gives_a_group_its_mean(people, recogniser):
     mean = np.mean([person.code for person in men], axis=0)
     assert np.allclose(choice.plans[men[0].name].surrogate.code, mean)
     assert choice.k_real == k
+
+
+def test_the_stored_mesh_is_the_one_that_would_be_built():
+    picks, triangles = coarse_mesh(face_model())
+    places = canvas()
+    assert np.array_equal(picks, places.picks)
+    assert np.array_equal(triangles, places.warp.triangles)

@@ -28,8 +28,8 @@ _LARGEST = 320  # above, the network sees parts; the next reduced copy has such 
 _REDUCE = 4
 _OVERLAP = 128  # a face cut by a tile's edge is smaller than this or found in the reduced copy
 _NARROWEST = 64  # OpenCV reads uninitialised memory when YuNet is given less than 33 pixels in either direction
-_NETWORKS = 4  # kept a thread, for tiles of different sizes
-_SMALL = 1 << 19  # pixels of the largest tile whose network is kept: it holds 100 bytes a pixel
+_NETWORKS = 16  # kept a thread, for tiles of different sizes
+_PIXELS = 1 << 19  # of all tiles together whose networks are kept: they hold 100 bytes a pixel
 _SAME = 0.3  # overlap (intersection over union) above which two boxes are one face
 _INSIDE = 0.7  # share of the smaller box inside the larger, likewise
 
@@ -158,10 +158,10 @@ class Detector:
         network = networks.pop((width, height), None)
         if network is None:
             network = cv2.FaceDetectorYN.create(self._file, "", (width, height), 0.6, _SAME, 5000)
-        if width * height > _SMALL:
+        if width * height > _PIXELS:
             return network
         networks[width, height] = network  # the one used last comes last
-        while len(networks) > _NETWORKS:
+        while len(networks) > _NETWORKS or sum(wide * high for wide, high in networks) > _PIXELS:
             del networks[next(iter(networks))]
         return network
 

@@ -22,6 +22,7 @@ from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method, make_plans
 from ksame.scene.composing import Composer, Plan, StandIn
 from ksame.scene.first_pass import look_at, tracks_for
 from ksame.scene.looking import Looking, write_tracks
+from ksame.scene.looking.storage import give_back_memory
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
 from ksame.scene.media import Encoding, Media, Output, check_destination, open_media
 from ksame.scene.people import Everyone, join, treatments
@@ -231,32 +232,11 @@ def _run(
     force: bool,
     track: Track,
 ) -> Result:
-    recogniser = SFace()
     brake = Brake()
     seen = _looked(media, state, options, tracks, failed, brake, resume=resume, track=track)
     everyone = join([one.cast for one in seen], options.looking.same_person)
-    wishes = treatments(everyone.people, keep=options.keep, only=options.only, mask=options.mask)
-    if options.method not in MASKS:
-        inner = track if len(seen) == 1 else brake.track
-        each(
-            seen,
-            lambda one: _prepare(one, recogniser, inner),
-            options.workers,
-            brake,
-            track,
-            "getting to know everyone",
-        )
-    choice = make_plans(
-        wishes,
-        subjects_of([one.prepared for one in seen], everyone),
-        recogniser,
-        np.random.default_rng(state.seed),
-        method=options.method,
-        k=options.k,
-        cover=options.cover,
-        loop=options.loop,
-        track=track,
-    )
+    choice = _decided(seen, everyone, options, state.seed, brake, track)
+    give_back_memory()
     key = _key(options, state.seed)
 
     def write(one: _Seen) -> Done:
@@ -272,6 +252,28 @@ def _run(
 
     done = each(seen, write, options.workers, brake, track, "replacing")
     return Result(tuple(done), failed, choice, everyone, tuple(one.cast for one in seen), state.seed)
+
+
+def _decided(
+    seen: Sequence[_Seen], everyone: Everyone, options: Options, seed: int, brake: Brake, track: Track
+) -> Choice:
+    """Get to know everyone and decide who becomes whom; the recogniser, which is large, does not outlive this."""
+    recogniser = SFace()
+    wishes = treatments(everyone.people, keep=options.keep, only=options.only, mask=options.mask)
+    if options.method not in MASKS:
+        inner = track if len(seen) == 1 else brake.track
+        each(seen, lambda one: _prepare(one, recogniser, inner), options.workers, brake, track, _KNOWING)
+    return make_plans(
+        wishes,
+        subjects_of([one.prepared for one in seen], everyone),
+        recogniser,
+        np.random.default_rng(seed),
+        method=options.method,
+        k=options.k,
+        cover=options.cover,
+        loop=options.loop,
+        track=track,
+    )
 
 
 def _check_jobs(jobs: Sequence[Job]) -> None:

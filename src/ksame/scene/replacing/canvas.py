@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any
 
 import cv2
@@ -87,9 +88,9 @@ def canvas() -> Canvas:
     """Return the canvas of the shipped face model."""
     model = face_model()
     mask, base = model.warp.mask, model.base
-    picks = _picks(with_forehead(base)[:, :2])
-    places = with_forehead(base)[picks, :2]
-    warp = PiecewiseAffine(places, triangulate(places), model.size)
+    with (files("ksame.data") / "canvas.npz").open("rb") as file, np.load(file) as stored:
+        picks, triangles = (stored[name].astype(np.intp) for name in ("picks", "triangles"))
+    warp = PiecewiseAffine(with_forehead(base)[picks, :2], triangles, model.size)
     if not np.array_equal(warp.mask, mask):
         raise RuntimeError("The face model and the canvas must cover the same pixels.")
     padded = np.pad(mask, 1).astype(np.uint8)
@@ -121,6 +122,16 @@ def canvas() -> Canvas:
         (evener.forehead & (depth < _EDGE))[mask],
         _inwards(base),
     )
+
+
+def coarse_mesh(model: FaceModel) -> tuple[IntArray, IntArray]:
+    """Return the points and triangles that are stored in ``ksame/data/canvas.npz``, from scratch.
+
+    They are stored because the library that finds the triangles takes half a second to load.
+    """
+    points = with_forehead(model.base)[:, :2]
+    picks = _picks(points)
+    return picks, triangulate(points[picks])
 
 
 def _picks(points: FloatArray) -> IntArray:

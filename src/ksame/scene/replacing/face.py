@@ -106,7 +106,12 @@ def sample(frame: NDArray[Any], points: FloatArray) -> Rows:
     extended = with_forehead(points[:, :2])
     window, soft = softened(frame, extended)
     local = extended - [window[1].start, window[0].start]
-    return logarithm(places.warp.sample(soft / 255, local[places.picks]))
+    _, ((x, y),) = places.warp.locate(places.warp.base, places.warp.size, local[places.picks])
+    shrunk = places.warp.shrinkage(local[places.picks])
+    if shrunk > 1:  # finer than the base: average, lest pixels be skipped
+        soft = np.asarray(cv2.GaussianBlur(soft, (0, 0), 0.45 * shrunk), dtype=np.float32)
+    taken = cv2.remap(soft, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    return logarithm(np.asarray(taken, dtype=np.float32)[places.warp.mask] / np.float32(255))
 
 
 def average(frames: Sequence[tuple[Rows, FloatArray, FloatArray, float]]) -> Reference:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from ksame.faces.faceset import ByteArray, FloatArray, IntArray
 from ksame.models import Recogniser, five_points
@@ -167,15 +166,23 @@ class _Search:
         everyone = tuple(range(len(self.people)))
         for start in range(0, candidates if candidates > 1 else 0, _ABREAST):
             now = range(start, min(start + _ABREAST, candidates))
-            pairs = [(j, person) for j in now for person in self.people]
-            costs = list(self.pool.map(lambda pair: self.cost(pair[1], drawn[pair[0]], float(ages[pair[0]])), pairs))
-            for j in now:
-                value = max(cost for (other, _), cost in zip(pairs, costs, strict=True) if other == j)
+            tried = [(drawn[j], float(ages[j]), worst) for j in now]
+            values = self.pool.map(lambda one: self._worst(*one), tried)
+            for j, value in zip(now, values, strict=True):
                 if value < worst:
                     best, worst = j, value
             if worst <= good:
                 break
         return [(everyone, drawn[best])]
+
+    def _worst(self, surrogate: Surrogate, age: float, limit: float) -> float:
+        """Return the highest cost of a surrogate over everyone; infinity as soon as it is above a limit."""
+        worst = -np.inf
+        for person in self.people:
+            worst = max(worst, self.cost(person, surrogate, age))
+            if worst > limit:
+                return np.inf
+        return worst
 
     def several(self, n_groups: int, candidates: int) -> list[tuple[tuple[int, ...], Surrogate]]:
         """Deal people out to several faces; the half that suits a few of them worst is left out early."""
@@ -238,6 +245,8 @@ def deal(cost: FloatArray, n_groups: int, rng: np.random.Generator) -> tuple[Int
 
 
 def _dealt(cost: FloatArray) -> tuple[float, NDArray[np.intp]]:
+    from scipy.optimize import linear_sum_assignment
+
     n, groups = cost.shape
     slots = np.repeat(np.arange(groups), n // groups)
     rest = n - len(slots)

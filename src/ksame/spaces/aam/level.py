@@ -10,7 +10,6 @@ from typing import Any
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ksame.errors import InputError
 from ksame.faces.faceset import FloatArray
@@ -168,6 +167,8 @@ class Level:
     @cached_property
     def _corners(self) -> tuple[Any, FloatArray]:
         """A matrix that averages over the triangles at each point by area, and what makes linear maps."""
+        from scipy import sparse
+
         triangles, areas = self.warp.triangles, np.abs(self.warp.base_areas)
         columns = np.repeat(np.arange(len(triangles)), 3)
         shape = (len(self.warp.base), len(triangles))

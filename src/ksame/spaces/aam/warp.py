@@ -14,8 +14,6 @@ from typing import Any
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage, sparse
-from scipy.spatial import Delaunay, QhullError
 
 from ksame.errors import InputError
 from ksame.faces.faceset import FloatArray, IntArray
@@ -37,6 +35,8 @@ def as_float(image: NDArray[Any]) -> FloatImage:
 
 def triangulate(points: FloatArray) -> IntArray:
     """Return the Delaunay triangles, (n_triangles, 3), of points (n_points, 2), all turning the same way."""
+    from scipy.spatial import Delaunay, QhullError
+
     try:
         triangles = np.asarray(Delaunay(points).simplices, dtype=np.intp)
     except (QhullError, ValueError) as error:
@@ -105,25 +105,37 @@ class PiecewiseAffine:
         mask[self._raster[0]] = True
         return mask.reshape(self.size)
 
+    def _shares(self) -> tuple[IntArray, FloatArray]:
+        """Return the three corners of each pixel's triangle and how much each counts there, (n_pixels, 3) both."""
+        inside, owner = self._raster
+        xy = np.stack([inside % self.size[1], inside // self.size[1]], axis=1).astype(np.float64)
+        share = barycentric(self.base, self.triangles)[owner]
+        return self.triangles[owner], np.einsum("nki,ni->nk", share[..., :2], xy) + share[..., 2]
+
+    def interpolate(self, values: FloatArray) -> FloatArray:
+        """Return for each pixel inside, (n_pixels,), what lies between values, (n_points,), at the points."""
+        corners, shares = self._shares()
+        return np.asarray((values[corners] * shares).sum(axis=1))
+
     @cached_property
     def weights(self) -> Any:
         """The sparse matrix (n_pixels, n_points) that takes points to the place each pixel comes from."""
-        inside, owner = self._raster
-        corners = self.triangles[owner]
-        xy = np.stack([inside % self.size[1], inside // self.size[1]], axis=1).astype(np.float64)
-        share = barycentric(self.base, self.triangles)[owner]
-        values = np.einsum("nki,ni->nk", share[..., :2], xy) + share[..., 2]
-        rows = np.repeat(np.arange(len(inside)), 3)
-        shape = (len(inside), len(self.base))
-        return sparse.csr_array((values.ravel(), (rows, corners.ravel())), shape=shape)
+        from scipy import sparse  # takes half a second to load, and not everyone needs it
+
+        corners, shares = self._shares()
+        rows = np.repeat(np.arange(len(corners)), 3)
+        return sparse.csr_array((shares.ravel(), (rows, corners.ravel())), shape=(len(corners), len(self.base)))
 
     @cached_property
     def _nearest(self) -> IntArray:
         """For each pixel of the base, the row of the nearest pixel inside the mesh, (height, width)."""
         rows = np.zeros(self.size, dtype=np.intp)
         rows[self.mask] = np.arange(self.n_pixels)
-        y, x = ndimage.distance_transform_edt(~self.mask, return_distances=False, return_indices=True)
-        return np.asarray(rows[y, x])
+        outside = (~self.mask).astype(np.uint8)
+        _, labels = cv2.distanceTransformWithLabels(outside, cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL)
+        row_of = np.zeros(int(labels.max()) + 1, dtype=np.intp)
+        row_of[labels[self.mask]] = rows[self.mask]
+        return np.asarray(row_of[labels])
 
     def image(self, texture: NDArray[Any]) -> FloatImage:
         """Lay texture rows, (n_pixels, channels), out as the base image; the nearest fills the outside."""

@@ -195,7 +195,7 @@ def normals(warp: PiecewiseAffine, depth: FloatArray) -> NDArray[np.float32]:
         Depth of each point of the warp's base, in its pixels.
     """
     surface = np.zeros(warp.size, dtype=np.float32)
-    surface[warp.mask] = warp.weights @ depth
+    surface[warp.mask] = warp.interpolate(depth)
     down, right = np.gradient(blur_inside(surface, 4.0, warp.mask))
     field = np.stack([-right, -down, np.ones_like(right)], axis=-1)
     return np.asarray(field / np.linalg.norm(field, axis=-1, keepdims=True), dtype=np.float32)
