@@ -247,6 +247,52 @@ def test_unreadable_input(nobody, run, tmp_path):
     assert "more.png" in run("verify", tmp_path / "out", code=4).output
 
 
+@pytest.fixture(scope="session")
+def odd(film) -> dict[str, Path]:
+    """Files that are not what they should be."""
+    folder = film.parent / "odd"
+    folder.mkdir()
+    shutil.copy(film, folder / "named-wrongly.jpg")
+    (folder / "cut-off.mp4").write_bytes(film.read_bytes()[: film.stat().st_size // 2])
+    with av.open(str(film)) as source, av.open(str(folder / "sound.mp4"), "w") as target:
+        stream = target.add_stream_from_template(source.streams.audio[0])
+        for packet in source.demux(source.streams.audio[0]):
+            if packet.dts is not None:
+                packet.stream = stream
+                target.mux(packet)
+    with av.open(str(folder / "one-frame.mp4"), "w") as target:
+        stream = target.add_stream("libx264", rate=25)
+        stream.height, stream.width = SIZE
+        target.mux(stream.encode(av.VideoFrame.from_ndarray(pixels(film)[0], format="rgb24")))
+        target.mux(stream.encode())
+    return {path.stem: path for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "told"),
+    [
+        ("named-wrongly", 0, ""),
+        ("one-frame", 0, ""),
+        ("cut-off", 5, "cut-off.mp4"),
+        ("sound", 5, "only sound"),
+    ],
+)
+def test_odd_files(name, code, told, odd, run, tmp_path):
+    target = tmp_path / "safe.mp4"
+    result = run("deidentify", odd[name], "-o", target, "-m", "blackout", code=code)
+    assert told in result.output.replace("\n", "")
+    assert left_in(tmp_path) == ({"safe.mp4", "safe.certificate.json"} if code == 0 else set())
+    if code == 0:
+        assert len(pixels(target)) == (1 if name == "one-frame" else FRAMES)
+
+
+def test_a_batch_of_odd_files_names_the_bad_ones(odd, run, tmp_path):
+    words = ("deidentify", odd["sound"].parent, "-o", tmp_path / "out", "-m", "fill", "--json")
+    told = json.loads(run(*words, code=3).stdout)
+    assert {Path(path).stem for path in told["unreadable"]} == {"cut-off", "sound"}
+    assert {Path(file["output"]).suffix for file in told["files"]} == {".mp4"}
+
+
 def test_an_unwritable_place(nobody, run, tmp_path):
     (tmp_path / "file").write_text("")
     result = run("deidentify", nobody, "-o", tmp_path / "file" / "safe.png")
@@ -357,6 +403,19 @@ def test_people_are_chosen(words, changed, photo, run, tmp_path):
     certificate = json.loads((tmp_path / "safe.certificate.json").read_text())
     assert bool(certificate["warnings"]) is not changed
     assert certificate["k_real"] is None
+
+
+@pytest.mark.parametrize(("method", "words"), [("k-same-m", "mean of the group"), ("k-diff", "own distance")])
+def test_the_papers_methods(method, words, photo, run, tmp_path):
+    result = run("deidentify", photo, "-o", tmp_path / "safe.png", "-m", method, "-k", 4, "--cover", "head", "--json")
+    told = json.loads(result.stdout)
+    counts = told["certificate"]["counts"]
+    assert counts["replaced"] + counts["masked_instead"] == 1
+    assert result.exit_code == (3 if counts["masked_instead"] else 0)
+    if counts["replaced"]:
+        assert words in told["certificate"]["statement"]
+        assert told["certificate"]["covers"] == {"head": 1}
+    assert change(pixels(photo), pixels(tmp_path / "safe.png")).max() > 20
 
 
 def test_a_region_is_filled_and_a_span_is_kept_to(film, run, tmp_path):

@@ -328,7 +328,7 @@ def test_methods_as_json_says_what_each_one_promises(run):
 def test_the_demo_writes_what_it_says(run, tmp_path):
     result = run("demo", "-o", tmp_path / "demo", "--people", 12, "-k", 3, code=0)
     written = {p.name for p in (tmp_path / "demo").iterdir()}
-    assert written == {"release", "before-after.png", "k-same-pixel.png", "someone-else.png"}
+    assert written == {"release", "before-after.png", "k-same-pixel.png", "someone-else.png", "scenes"}
     for name in written:
         assert str(tmp_path / "demo" / name) in result.stderr
     assert "(verified)" in result.stderr
@@ -336,6 +336,11 @@ def test_the_demo_writes_what_it_says(run, tmp_path):
     with Image.open(tmp_path / "demo" / "before-after.png") as picture:
         assert picture.size == (10 * 178 + 2, 2 * 226 + 2)
     run("verify", tmp_path / "demo" / "release", code=0)
+    scenes = tmp_path / "demo" / "scenes"
+    assert {p.name for p in scenes.iterdir()} == {"before", "after", "review.png"}
+    names = {p.name for p in (scenes / "before").iterdir()}
+    assert {p.name for p in (scenes / "after").iterdir()} == names | {"certificate.json"}
+    run("verify", scenes / "after", code=0)
     run("demo", "-o", tmp_path / "demo", "--people", 12, "-k", 3, code=2)
 
 

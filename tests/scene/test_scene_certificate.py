@@ -105,14 +105,10 @@ def test_masks_that_stood_in_are_counted():
     assert frames_at_risk(()) == 0
 
 
-def test_stretches_keep_people_and_reasons_apart():
+def test_stretches_keep_people_apart_and_reasons_together():
     given = [StandIn(0, "P1", "a"), StandIn(0, "P2", "a"), StandIn(1, "P1", "b"), StandIn(1, "P2", "a")]
     found = stretches(given, [0.0, 0.04])
-    assert [(r.person, r.first, r.last, r.reason) for r in found] == [
-        ("P1", 0, 0, "a"),
-        ("P2", 0, 1, "a"),
-        ("P1", 1, 1, "b"),
-    ]
+    assert [(r.person, r.first, r.last, r.reason) for r in found] == [("P1", 0, 1, "a; b"), ("P2", 0, 1, "a")]
     assert as_csv([("x.mp4", found)]).splitlines()[2] == "x.mp4,P2,0,1,0.000,0.040,a"
 
 

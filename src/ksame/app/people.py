@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from ksame.app import talk
 from ksame.app.gathering import Found
 from ksame.app.scene_report import clock
 from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray
+from ksame.scene.first_pass import look_at
 from ksame.scene.looking import Looking
 from ksame.scene.media import Media, open_media
 from ksame.scene.people import Everyone, join
-from ksame.scene.pipeline import look_at
 from ksame.scene.review import Row, crop, sheet
 from ksame.scene.running import Brake, each
 from ksame.scene.sightings import Cast, Track
@@ -163,7 +163,7 @@ def for_machines(listed: Listing) -> dict[str, Any]:
 
 def show(listed: Listing) -> None:
     """Print the list."""
-    table = Table("person", "file", "frames", "from", "to", "height", "without mesh")
+    table = Table("person", Column("file", overflow="fold"), "frames", "from", "to", "height", "without mesh")
     for one in listed.people:
         table.add_row(
             one.name,

@@ -30,7 +30,7 @@ _PICTURES = (".png", ".jpg", ".jpeg")
 def deidentify_command(
     media: Annotated[
         list[str],
-        typer.Argument(metavar="MEDIA...", help="Photographs, recordings, folders of them, or patterns in quotes."),
+        typer.Argument(metavar="MEDIA", help="Photographs, recordings, folders of them, or patterns in quotes."),
     ],
     output: Annotated[
         str,
@@ -214,7 +214,7 @@ def deidentify_command(
 def people_command(
     media: Annotated[
         list[str],
-        typer.Argument(metavar="MEDIA...", help="Photographs, recordings, folders of them, or patterns in quotes."),
+        typer.Argument(metavar="MEDIA", help="Photographs, recordings, folders of them, or patterns in quotes."),
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Contact sheet (.png, .jpg) to write. It shows originals!")
@@ -281,8 +281,9 @@ def _check_places(
     from ksame.scene.work import can_resume
 
     going_on = resume and can_resume(wanted.work)
-    if wanted.certificate.exists() and not force and not going_on:
-        raise UsageError(f"{wanted.certificate} exists. Choose another place, or replace it with --force.")
+    for file in (wanted.certificate, wanted.at_risk):
+        if file.exists() and not force and not going_on:
+            raise UsageError(f"{file} exists. Choose another place, or replace it with --force.")
     others = certified(wanted.certificate) - {path.name for path in wanted.destinations}
     if wanted.folder is None and others:
         raise UsageError(f"{wanted.certificate} certifies {min(others)}. Choose another name for the output.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from ksame.app import talk
 from ksame.app.gathering import Places
@@ -128,7 +128,8 @@ def for_machines(result: Result, options: Options, wanted: Places) -> dict[str, 
 
 def show(result: Result, wanted: Places) -> None:
     """Print the summary."""
-    table = Table("file", "was", "frames", "people", "replaced", "masked", "at risk")
+    names = (Column(name, overflow="fold") for name in ("file", "was"))
+    table = Table(*names, "frames", "people", "replaced", "masked", "at risk")
     for done in result.done:
         masked = _people(result, done, instead=None, treatment=Treatment.MASK)
         table.add_row(

@@ -128,6 +128,9 @@ def make_plans(
                     plan = Plan(Treatment.MASK, stands_in=True)
                     del like[person.name]
             plans[person.name] = plan
+    for name, plan in plans.items():
+        if plan.treatment is Treatment.REPLACE and plan.surrogate is None:  # the method had no place for them
+            plans[name] = Plan(Treatment.MASK, stands_in=True)
     sharing = Counter(number for name, number in numbers.items() if plans[name].treatment is Treatment.REPLACE)
     return Choice(plans, numbers, like, None if method == K_DIFF else min(sharing.values(), default=None))
 

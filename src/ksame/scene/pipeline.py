@@ -20,7 +20,8 @@ from ksame.models import SFace
 from ksame.progress import Track, silent
 from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method, make_plans
 from ksame.scene.composing import Composer, Plan, StandIn
-from ksame.scene.looking import Looking, load_cast, look, read_tracks, save_cast, write_tracks
+from ksame.scene.first_pass import look_at, tracks_for
+from ksame.scene.looking import Looking, write_tracks
 from ksame.scene.looking.storage import give_back_memory
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
 from ksame.scene.media import Encoding, Media, Output, check_destination, open_media
@@ -35,6 +36,7 @@ from ksame.scene.work import Finished, Work, hashes, may_replace
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import genders
 
+_KNOWING = "getting to know everyone"
 _VIEWS = 6  # of one person over all files, by which surrogates are judged
 
 
@@ -259,7 +261,8 @@ def _decided(
     recogniser = SFace()
     wishes = treatments(everyone.people, keep=options.keep, only=options.only, mask=options.mask)
     if options.method not in MASKS:
-        each(seen, lambda one: _prepare(one, recogniser, brake), options.workers, brake, track, "getting to know")
+        inner = track if len(seen) == 1 else brake.track
+        each(seen, lambda one: _prepare(one, recogniser, inner), options.workers, brake, track, _KNOWING)
     return make_plans(
         wishes,
         subjects_of([one.prepared for one in seen], everyone),
@@ -333,12 +336,13 @@ def _looked(
         job, number, source = item
         place = work.place(number)
         try:
-            cast = None if tracks is None or not tracks.exists() else _read_tracks(tracks, source)
+            cast = None if tracks is None or not tracks.exists() else tracks_for(tracks, source)
             if cast is None:
                 cast = look_at(source, place / "cast", options.looking, resume=resume, track=inner)
             if tracks is not None and not tracks.exists():
                 write_tracks(cast, tracks)
-                cast = _read_tracks(tracks, source)
+                tracks.chmod(0o600)
+                cast = tracks_for(tracks, source)
         except InputError as error:
             if len(media) == 1:
                 raise
@@ -349,42 +353,20 @@ def _looked(
     found = each(media, one, options.workers, brake, track, "looking")
     if tracks is not None:
         work.remember("tracks", sha256(tracks.read_bytes()).hexdigest())
-    failed.update({job.source: str(seen) for (job, _, _), seen in zip(media, found, strict=True) if not _good(seen)})
+    failed.update(
+        {job.source: str(seen) for (job, _, _), seen in zip(media, found, strict=True) if isinstance(seen, InputError)}
+    )
     seen = [one for one in found if isinstance(one, _Seen)]
     if not seen:
         raise InputError("None of the files can be read. " + " ".join(failed.values()))
     return seen
 
 
-def _good(seen: _Seen | InputError) -> bool:
-    return isinstance(seen, _Seen)
-
-
-def _read_tracks(tracks: Path, media: Media) -> Cast:
-    cast = read_tracks(tracks)
-    if cast.size != media.size:
-        raise InputError(f"{tracks}: made for pictures of {cast.size}, but {media.path} has {media.size}.")
-    return cast
-
-
-def look_at(media: Media, folder: Path, looking: Looking, *, resume: bool = False, track: Track = silent) -> Cast:
-    """Find everyone in one photograph or recording; the cast is kept in ``folder``, and with ``resume`` read there."""
-    earlier = load_cast(folder) if resume else None
-    if earlier is not None:
-        return earlier
-    frames = Counted(media)
-    if media.kind != "photograph":
-        return look(frames, media.size, folder, looking, track=track)
-    cast = look(frames, media.size, None, looking, still=True, track=track)
-    save_cast(cast, folder)
-    return cast
-
-
-def _prepare(one: _Seen, recogniser: SFace, brake: Brake) -> None:
+def _prepare(one: _Seen, recogniser: SFace, track: Track) -> None:
     names = {person.name for person in one.cast.people}
     still = one.media.kind == "photograph"
     folder = None if still else one.work / "references"
-    frames = brake.track(one.media.frames(), "getting to know")
+    frames = track(Counted(one.media), _KNOWING)
     one.prepared = prepare(frames, one.cast, recogniser, people=names, folder=folder)
 
 

@@ -24,6 +24,7 @@ class AtRisk:
     start, end : float
         When these are shown, in seconds.
     reason : str
+        One, or several that follow each other.
     """
 
     person: str
@@ -53,20 +54,20 @@ def stretches(stand_ins: Iterable[StandIn], times: Sequence[float]) -> tuple[AtR
     >>> [(one.first, one.last, one.start, one.end) for one in found]
     [(3, 4, 0.3, 0.4), (9, 9, 0.9, 0.9)]
     """
-    last: dict[tuple[str, str], int] = {}
-    spans: dict[tuple[str, str, int], int] = {}
-    begun: dict[tuple[str, str], int] = {}
+    spans: dict[str, list[tuple[int, int, dict[str, None]]]] = {}
     for one in stand_ins:
-        key = (one.person, one.reason)
-        if last.get(key, -2) not in (one.frame - 1, one.frame):
-            begun[key] = one.frame
-        last[key] = one.frame
-        spans[one.person, one.reason, begun[key]] = one.frame
+        mine = spans.setdefault(one.person, [])
+        if mine and one.frame - mine[-1][1] <= 1:
+            first, _, reasons = mine[-1]
+            mine[-1] = (first, one.frame, {**reasons, one.reason: None})
+        else:
+            mine.append((one.frame, one.frame, {one.reason: None}))
     found = [
-        AtRisk(person, first, end, round(times[first], 3), round(times[end], 3), reason)
-        for (person, reason, first), end in spans.items()
+        AtRisk(person, first, last, round(times[first], 3), round(times[last], 3), "; ".join(reasons))
+        for person, mine in spans.items()
+        for first, last, reasons in mine
     ]
-    return tuple(sorted(found, key=lambda one: (one.first, one.person, one.reason)))
+    return tuple(sorted(found, key=lambda one: (one.first, one.person)))
 
 
 def as_csv(files: Iterable[tuple[str, Sequence[AtRisk]]]) -> str:

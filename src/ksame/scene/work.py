@@ -113,7 +113,7 @@ class Work:
                 risks = tuple(AtRisk(**one) for one in known["at_risk"])
                 return Finished(known["n_frames"], known["files"], risks)
             file.unlink()
-        if destination.exists():
+        if destination.exists() and may_replace(self.folder, number):
             shutil.rmtree(self.place(number) / "out", ignore_errors=True)
         return None
 
