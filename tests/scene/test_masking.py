@@ -46,9 +46,9 @@ def test_the_fill_leaves_the_rest_alone(picture):
 def test_a_mask_reaches_well_beyond_the_box():
     outline, height = outline_of(sighting())
     x, y, width, tall = BOX
-    assert outline[:, 0].min() < x - 0.2 * width
-    assert outline[:, 0].max() > x + 1.2 * width
-    assert outline[:, 1].min() < y - 0.2 * tall
+    assert outline[:, 0].min() < x - 0.15 * width
+    assert outline[:, 0].max() > x + 1.15 * width
+    assert outline[:, 1].min() < y - 0.15 * tall
     assert height == tall
 
 

@@ -27,7 +27,7 @@ MASKS = (FILL, BLACKOUT, *_ADHOC)
 _PAPER_HEIGHT = 134.0  # of the faces for which the papers give levels, in pixels
 _PAPER_PIXELS = 134 * 99
 _MESH = 1.22  # how far a mask reaches beyond a mesh
-_BOX = 1.7  # how far it reaches beyond a detector's box, which ends at brows, chin and cheeks
+_BOX = 1.35  # how far it reaches beyond a box, grown already where it was tracked
 _COARSE = 24.0  # pixels across the face at which it is filled in
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cv2
@@ -13,8 +13,7 @@ import numpy as np
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.models import Recogniser, five_points
 from ksame.scene.media import Frame
-from ksame.scene.replacing.canvas import Rows, canvas
-from ksame.scene.replacing.face import Reference, aligned, average, noise_of, sample
+from ksame.scene.replacing.face import Glimpse, Reference, average
 from ksame.scene.replacing.identities import View
 from ksame.scene.replacing.light import exponential
 from ksame.scene.replacing.rim import ring_window
@@ -36,27 +35,27 @@ class References:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        self._rest: dict[int, tuple[FloatArray, FloatArray, float]] = {}
-        self._seen: dict[int, Rows] = {}
+        self._kept: dict[int, Reference] = {}
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
 
     def add(self, track: int, reference: Reference) -> None:
         """Keep the reference of a track."""
-        self._rest[track] = (reference.shape, reference.expression, reference.grain)
-        if self._folder is None:
-            self._seen[track] = reference.seen
-        else:
-            np.save(self._folder / f"{track}.npy", reference.seen.astype(np.float16))
+        if self._folder is not None:
+            np.save(self._folder / f"{track}.npy", np.stack([reference.seen, reference.soft]).astype(np.float16))
+            none = np.empty((0, 3), dtype=np.float32)
+            reference = replace(reference, seen=none, soft=none)
+        self._kept[track] = reference
 
     def __contains__(self, track: int) -> bool:
-        return track in self._rest
+        return track in self._kept
 
     def __getitem__(self, track: int) -> Reference:
-        shape, expression, grain = self._rest[track]
+        reference = self._kept[track]
         if self._folder is None:
-            return Reference(shape, self._seen[track], expression, grain)
-        return Reference(shape, np.load(self._folder / f"{track}.npy").astype(np.float32), expression, grain)
+            return reference
+        seen, soft = np.load(self._folder / f"{track}.npy").astype(np.float32)
+        return replace(reference, seen=seen, soft=soft)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +96,7 @@ def prepare(
     for track in wanted:
         for index in {*samples[track.number], *(f for t, f in looks if t == track.number)}:
             due[index].append(track)
-    open_tracks: dict[int, list[tuple[Rows, FloatArray, FloatArray, float]]] = defaultdict(list)
+    open_tracks: dict[int, list[Glimpse]] = defaultdict(list)
     raw: dict[str, list[_Raw]] = defaultdict(list)
     references = References(folder)
     last = max(due, default=-1)
@@ -109,10 +108,8 @@ def prepare(
             if (track.number, frame.index) in looks:
                 raw[track.person].append(_view(frame.pixels, face, face.points, recogniser))
             if frame.index in samples[track.number]:
-                mesh = face.points
-                shape = aligned(mesh, canvas())[0]
-                entry = (sample(frame.pixels, mesh), shape, face.blendshapes, noise_of(frame.pixels, mesh))
-                open_tracks[track.number].append(entry)
+                glimpse = Glimpse.of(frame.pixels, face.points, face.blendshapes)
+                open_tracks[track.number].append(glimpse)
                 if frame.index == max(samples[track.number]):
                     references.add(track.number, average(open_tracks.pop(track.number)))
         if frame.index >= last:

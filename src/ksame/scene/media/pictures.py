@@ -17,7 +17,7 @@ from ksame.errors import InputError
 from ksame.scene.media.encoding import PICTURE_SUFFIXES
 from ksame.scene.media.source import Media, Pixels, Stamp
 
-FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "MPO")
+FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP")
 JPEG_QUALITY = 92
 _MILLISECOND = Fraction(1, 1000)
 _SHORTEST = 10

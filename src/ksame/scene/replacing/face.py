@@ -25,7 +25,9 @@ from ksame.spaces.facemodel.geometry import with_forehead
 
 _HAIR = 0.32  # difference in log brightness from the surrogate's skin at which a forehead pixel is hair
 _TINT = 0.25  # the same for colour
-_SOFT = 0.011  # detail finer than this is the surrogate's, in widths of the face
+_FINE = 0.011  # blur, in widths of the face, with which a person is taken: the base holds no finer detail
+_SOFT = 0.03  # and with which a frame is compared with the average: what is finer is the surrogate's own. Edges of the
+# person's features and spectacles, a pixel beside where they were on average, would be drawn as ghosts.
 _GAIN = 1.6  # the most by which colours are multiplied or divided, in logarithms
 _SMALLEST = 40  # width of the smallest copy of a fitted surrogate
 
@@ -39,7 +41,9 @@ class Reference:
     shape : ndarray of shape (478, 3)
         Aligned to the base, z towards the viewer.
     seen : ndarray of shape (n_pixels, 3)
-        Softened log colours.
+        Log colours.
+    soft : ndarray of shape (n_pixels, 3)
+        Log colours without detail: what a frame is compared with.
     expression : ndarray of shape (n_expression,)
     grain : float
         Standard deviation of the noise, in 8-bit steps.
@@ -47,6 +51,7 @@ class Reference:
 
     shape: FloatArray
     seen: Rows
+    soft: Rows
     expression: FloatArray
     grain: float
 
@@ -85,11 +90,15 @@ def aligned(points: FloatArray, places: Canvas) -> tuple[FloatArray, FloatArray]
     return scale * (centred @ turn) + base.mean(axis=0), (turn.T / scale)[:, :2]
 
 
-def softened(frame: NDArray[Any], points: FloatArray) -> tuple[tuple[slice, slice], NDArray[np.float32]]:
+def softened(
+    frame: NDArray[Any], points: FloatArray, strength: float
+) -> tuple[tuple[slice, slice], NDArray[np.float32]]:
     """Return a window of a frame about a face, and it without its finest detail, float32 of 0 to 255.
 
-    Only what is softer than this is carried from the person to the surrogate: edges of the person's own features, a
-    pixel beside where they were on average, would be drawn as ghosts.
+    Parameters
+    ----------
+    strength : float
+        Width of the blur, in widths of the face.
     """
     width = float(np.ptp(points[:, 0]))
     low = np.floor(points.min(axis=0) - 0.06 * width).astype(int).clip(0)
@@ -97,36 +106,65 @@ def softened(frame: NDArray[Any], points: FloatArray) -> tuple[tuple[slice, slic
     right, bottom = np.maximum(np.minimum(high, frame.shape[1::-1]), low + 1)
     window = slice(int(low[1]), int(bottom)), slice(int(low[0]), int(right))
     part = frame[window].astype(np.float32)
-    return window, np.asarray(cv2.GaussianBlur(part, (0, 0), max(_SOFT * width, 0.6)), dtype=np.float32)
+    return window, np.asarray(cv2.GaussianBlur(part, (0, 0), max(strength * width, 0.6)), dtype=np.float32)
 
 
-def sample(frame: NDArray[Any], points: FloatArray) -> Rows:
-    """Return the softened log colours, (n_pixels, 3), of a face in a frame; points of shape (478, 2 or 3)."""
+def sample(frame: NDArray[Any], points: FloatArray, strength: float) -> Rows:
+    """Return the log colours, (n_pixels, 3), of a face in a frame, softened; points of shape (478, 2 or 3)."""
     places = canvas()
     extended = with_forehead(points[:, :2])
-    window, soft = softened(frame, extended)
-    local = extended - [window[1].start, window[0].start]
-    _, ((x, y),) = places.warp.locate(places.warp.base, places.warp.size, local[places.picks])
-    shrunk = places.warp.shrinkage(local[places.picks])
-    if shrunk > 1:  # finer than the base: average, lest pixels be skipped
-        soft = np.asarray(cv2.GaussianBlur(soft, (0, 0), 0.45 * shrunk), dtype=np.float32)
+    window, soft = softened(frame, extended, strength)
+    local = (extended - [window[1].start, window[0].start])[places.picks]
+    _, ((x, y),) = places.warp.locate(places.warp.base, places.warp.size, local)
     taken = cv2.remap(soft, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     return logarithm(np.asarray(taken, dtype=np.float32)[places.warp.mask] / np.float32(255))
 
 
-def average(frames: Sequence[tuple[Rows, FloatArray, FloatArray, float]]) -> Reference:
-    """Average a person over frames.
+@dataclass(frozen=True, eq=False)
+class Glimpse:
+    """One person in one frame, to be averaged.
 
-    Parameters
+    Attributes
     ----------
-    frames : sequence of (rows, shape, blendshapes, grain)
-        Softened log colours, the mesh aligned to the base, blendshapes, and noise of each; see :func:`sample`,
-        :func:`aligned` and :func:`noise_of`.
+    shape : ndarray of shape (478, 3)
+        Aligned to the base.
+    seen, soft : ndarray of shape (n_pixels, 3)
+        As in :class:`Reference`.
+    expression : ndarray of shape (n_expression,)
+    grain : float
     """
-    textures, shapes, expressions, grains = zip(*frames, strict=True)
-    seen = textures[0] if len(textures) == 1 else np.median(np.stack(textures), axis=0).astype(np.float32)
-    expression = np.mean([expression_of(row) for row in expressions], axis=0)
-    return Reference(np.mean(shapes, axis=0), seen, expression, float(np.median(grains)))
+
+    shape: FloatArray
+    seen: Rows
+    soft: Rows
+    expression: FloatArray
+    grain: float
+
+    @classmethod
+    def of(cls, frame: NDArray[Any], points: FloatArray, blendshapes: FloatArray) -> Glimpse:
+        """Take a person from a frame; points of shape (478, 3) as in :class:`ksame.models.Mesh`."""
+        return cls(
+            aligned(points, canvas())[0],
+            sample(frame, points, _FINE),
+            sample(frame, points, _SOFT),
+            expression_of(blendshapes),
+            noise_of(frame, points),
+        )
+
+
+def average(glimpses: Sequence[Glimpse]) -> Reference:
+    """Average a person over frames."""
+
+    def middle(rows: Sequence[Rows]) -> Rows:
+        return rows[0] if len(rows) == 1 else np.median(np.stack(rows), axis=0).astype(np.float32)
+
+    return Reference(
+        np.mean([one.shape for one in glimpses], axis=0),
+        middle([one.seen for one in glimpses]),
+        middle([one.soft for one in glimpses]),
+        np.mean([one.expression for one in glimpses], axis=0),
+        float(np.median([one.grain for one in glimpses])),
+    )
 
 
 def noise_of(frame: NDArray[Any], points: FloatArray) -> float:
@@ -143,8 +181,7 @@ def noise_of(frame: NDArray[Any], points: FloatArray) -> float:
 
 def make_reference(frame: NDArray[Any], points: FloatArray, blendshapes: FloatArray) -> Reference:
     """Return the reference of a person seen once; points of shape (478, 3) as in :class:`ksame.models.Mesh`."""
-    shape = aligned(points, canvas())[0]
-    return average([(sample(frame, points), shape, blendshapes, noise_of(frame, points))])
+    return average([Glimpse.of(frame, points, blendshapes)])
 
 
 def fit_surrogate(surrogate: Surrogate, reference: Reference, cover: Cover = Cover.FACE) -> Fitted:
@@ -157,7 +194,7 @@ def fit_surrogate(surrogate: Surrogate, reference: Reference, cover: Cover = Cov
     lit = lit + match_rim(places, reference.seen, lit)
     change = keep_openings(shape - reference.shape) * places.inwards[:, None]
     alpha = places.alpha * (1.0 - hair)
-    gain = np.exp((lit - reference.seen).clip(-_GAIN, _GAIN))
+    gain = np.exp((lit - reference.soft).clip(-_GAIN, _GAIN))
     warp = places.warp
     sheet = warp.image(np.concatenate([gain, (alpha + places.own)[:, None]], axis=1))
     sheet[..., 3] *= warp.mask
@@ -211,7 +248,7 @@ def paint(
     extended = with_forehead(points[:, :2])
     moved = extended.copy()
     moved[: len(points)] += fitted.change @ to_frame
-    window, soft = softened(frame, extended)
+    window, soft = softened(frame, extended, _SOFT)
     origin = np.array([window[1].start, window[0].start])
     picks = places.picks
     old, new_place = extended[picks] - origin, moved[picks] - origin
