@@ -120,8 +120,8 @@ def choose(
     Parameters
     ----------
     candidates : int
-        How many candidates are drawn for each gender, beside three for each group after the first. With 1, nobody is
-        asked and the first drawn is taken.
+        How many candidates are tried where a gender makes one group; where it makes several, twice as many and six for
+        each group. With 1, nobody is asked and the first drawn are taken.
     """
     groups: list[Group] = []
     with ThreadPoolExecutor(workers) as pool:
@@ -185,13 +185,13 @@ class _Search:
         return worst
 
     def several(self, n_groups: int, candidates: int) -> list[tuple[tuple[int, ...], Surrogate]]:
-        """Deal people out to several faces; the half that suits a few of them worst is left out early."""
-        drawn, ages = self.draw(candidates + 3 * (n_groups - 1) if candidates > 1 else n_groups)
+        """Deal people out to several faces; those that suit a few of them worst are left out early."""
+        drawn, ages = self.draw(2 * candidates + 6 * n_groups if candidates > 1 else n_groups)
         if len(drawn) > n_groups:
             few = np.linspace(0, len(self.people) - 1, _FEW).round().astype(int)
             first = self._costs(list(range(len(drawn))), drawn, ages, [self.people[i] for i in few], "drawing faces")
             order = np.argsort(np.exp(_SHARP * first).sum(axis=0), kind="stable")
-            kept = sorted(order[: max(n_groups, len(drawn) // 2)].tolist())
+            kept = sorted(order[: candidates // 2 + 2 * n_groups].tolist())
         else:
             kept = list(range(len(drawn)))
         cost = self._costs(kept, drawn, ages, self.people, "looking for other faces")

@@ -15,7 +15,7 @@ from ksame.spaces.facemodel.preparation import BLENDS
 
 EXPRESSION = tuple(BLENDS)
 """What of an expression the face model can move."""
-SHAPE, TEXTURE = 1.6, 1.35
+SHAPE, TEXTURE = 1.8, 1.5
 """How distinctive surrogates are, in standard deviations of people."""
 _FURTHEST = 2.0  # standard deviations along a mode beyond which nobody is drawn
 _BRIGHTEST = 1.08  # how much brighter than the cheeks skin may be

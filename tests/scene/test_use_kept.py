@@ -1,0 +1,42 @@
+"""Movement is kept: expressions, pose and steadiness of a talking head, before and after."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ksame.scene.pipeline import Job, Options, deidentify_scenes
+from ksame.synthetic.talking import write_talking_head
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from benchmarks.scene_use import compare, measure
+
+
+def kept_in(clip, folder):
+    made = folder / "made.mp4"
+    result = deidentify_scenes([Job(clip, made)], Options(), work=folder / "work", seed=1)
+    assert not [risk for risk in result.done[0].at_risk if risk.person == "P1"]
+    return compare(measure(clip), measure(made))
+
+
+@pytest.mark.slow
+def test_somebody_who_does_not_exist_goes_on_talking(tmp_path):
+    clip = tmp_path / "talking.mp4"
+    write_talking_head(clip, 120)
+    kept = kept_in(clip, tmp_path)
+    print(kept)
+    assert kept.found >= 0.99
+    assert min(kept.correlations[name] for name in ("jawOpen", "eyeBlinkLeft", "eyeBlinkRight")) >= 0.9
+    assert max(kept.pose) < 3
+    assert kept.jitter <= 1.3
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+def test_a_real_talking_head_goes_on_talking(shared, tmp_path):
+    kept = kept_in(shared / "clips" / "openface_default.wmv", tmp_path)
+    print(kept)
+    assert kept.found >= 0.99
+    assert min(kept.correlations.values()) >= 0.9
+    assert max(kept.pose) < 3
+    assert kept.jitter <= 1.3
