@@ -15,6 +15,7 @@ DARK = 0.04  # added before logarithms, so that black stays finite
 _WIDE = 12.0  # what counts as contrast is finer than this, in pixels of the base
 _LIVELY = 1.1  # how much of the contrast of what is seen a surrogate may have
 _GLOW = 0.5  # how much of what is brighter than its surroundings is kept: bright skin would be drawn as white lines
+_BRIGHTER, _HUE = 0.08, 0.09  # the most by which detail may be brighter, and of another colour, than its surroundings
 _LEAST = 0.4  # the least share of its contrast that a surrogate keeps
 _SMOOTH = 5  # stations of the rim that are averaged
 _MOST = 0.45  # the most that the rim may brighten or darken, in logarithms
@@ -56,8 +57,9 @@ def matched_contrast(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:
     colour = np.clip(_spread(tint, places) / max(_spread(own_tint, places), 1e-6), 0.0, 1.1)
     middle = np.median(own_tint[places.inner], axis=0)
     rest = (own_light - smooth) * np.float32(contrast)
-    rest = np.where(rest > 0, np.float32(_GLOW) * rest, rest)
-    return np.asarray(smooth + rest + middle + (own_tint - middle) * np.float32(colour))
+    rest = np.where(rest > 0, np.float32(_GLOW) * rest, rest).clip(max=_BRIGHTER)
+    hue = ((own_tint - middle) * np.float32(colour)).clip(-_HUE, _HUE)
+    return np.asarray(smooth + rest + middle + hue)
 
 
 def _parted(rows: Rows) -> tuple[Rows, Rows]:
