@@ -15,6 +15,7 @@ from ksame.app import audit as auditing
 from ksame.app import models, talk
 from ksame.app.demo import run_demo
 from ksame.app.release import Options, run_release
+from ksame.app.reproduce import reproduce_command
 from ksame.app.source import Request, load_reference, load_source
 from ksame.errors import ExitCode, UsageError
 from ksame.faces import Template
@@ -33,6 +34,7 @@ app = typer.Typer(
 
 app.add_typer(models.app, name="models")
 app.command("audit")(auditing.audit_command)
+app.command("reproduce")(reproduce_command)
 
 
 def _version(wanted: bool) -> None:
