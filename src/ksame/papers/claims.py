@@ -17,6 +17,7 @@ class Verdict(str, Enum):
     AGREE = "agree"
     PARTLY = "partly"
     DIFFERS = "differs"
+    REPORTED = "reported"  # nobody claims anything; the figure is there to be seen
     NOT_MEASURED = "not measured"
 
 

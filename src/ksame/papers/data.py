@@ -30,6 +30,7 @@ FEWEST = 10
 
 _MOST = 1000
 _SHOTS = 10  # pictures of a person that are read at most
+_ROOM, _UPRIGHT = 1.65, 224 / 176  # size of a portrait whose face is a little larger than in a tight cut, and its shape
 _LIGHT = ("flat", "front")  # of the pictures in which illumination does not vary
 
 

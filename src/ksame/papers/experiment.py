@@ -324,16 +324,19 @@ class Rows:
         return Rows([row for row in self.rows if all(row.get(name) == value for name, value in wanted.items())])
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return the values of a column; raises :class:`NotAvailableError` where there is no row."""
-        if not self.rows:
-            raise NotAvailableError("not measured")
-        return np.array([row[name] for row in self.rows])
+        """Return the values of a column in the rows that have it; raises where there is none."""
+        return np.array([row[name] for row in self._with(name)])
 
     def one(self, name: str, **wanted: Any) -> float:
         """Return the one value of a column in the row with these values."""
         return float(self.where(**wanted).column(name)[0])
 
     def curve(self, x: str, y: str, **wanted: Any) -> dict[Any, float]:
-        """Return y by x over the rows with these values."""
-        chosen = self.where(**wanted)
-        return dict(zip(chosen.column(x).tolist(), chosen.column(y).tolist(), strict=True))
+        """Return y by x over the rows with these values that have both."""
+        return {row[x]: float(row[y]) for row in self.where(**wanted)._with(x, y)}
+
+    def _with(self, *names: str) -> list[Row]:
+        found = [row for row in self.rows if all(name in row for name in names)]
+        if not found:
+            raise NotAvailableError("not measured at this size")
+        return found

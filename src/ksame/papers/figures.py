@@ -48,6 +48,10 @@ class Curves:
         Draw 1/x as well: what k-anonymity promises.
     logarithmic : bool
         Both axes.
+    marks : bool
+        Mark the points.
+    zoomed : bool
+        Let the largest value set the height, instead of 100 %.
     """
 
     name: str
@@ -61,15 +65,17 @@ class Curves:
     share: bool = True
     bound: bool = False
     logarithmic: bool = False
+    marks: bool = True
+    zoomed: bool = False
 
     def draw(self, found: Findings) -> Any:
         """Return the matplotlib figure."""
         figure, axes = _axes()
-        lines = _grouped(_chosen(found.rows, self.where), self.series)
+        lines = _grouped(_chosen(found.rows, self.where, self.x, self.y), self.series)
         for number, (label, rows) in enumerate(lines.items()):
             points = sorted((row[self.x], row[self.y]) for row in rows)
             xs, ys = [p[0] for p in points], [p[1] * (100 if self.share else 1) for p in points]
-            colour, mark = _COLOURS[number % len(_COLOURS)], _MARKS[number % len(_MARKS)]
+            colour, mark = _COLOURS[number % len(_COLOURS)], _MARKS[number % len(_MARKS)] if self.marks else ""
             axes.plot(xs, ys, color=colour, marker=mark, markersize=4.5, linewidth=1.6, label=label, clip_on=False)
         if self.bound:
             ks = np.array(sorted({row[self.x] for rows in lines.values() for row in rows if row[self.x] >= 1}))
@@ -78,7 +84,8 @@ class Curves:
             axes.set_xscale("log")
             axes.set_yscale("log")
         elif self.share:
-            axes.set_ylim(0, 100)
+            top = max((y for line in axes.get_lines() for y in line.get_ydata()), default=0.0)
+            axes.set_ylim(0, 100 if not self.zoomed else max(1.2 * top, 0.5))
         axes.set_xlabel(self.x_label or self.x)
         axes.set_ylabel(f"{self.y_label}, %" if self.share else self.y_label)
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5)
@@ -113,7 +120,7 @@ class Bars:
     def draw(self, found: Findings) -> Any:
         """Return the matplotlib figure."""
         figure, axes = _axes()
-        rows = _chosen(found.rows, self.where)
+        rows = _chosen(found.rows, self.where, self.groups, self.y)
         names = list(dict.fromkeys(str(row[self.groups]) for row in rows))
         lines = _grouped(rows, self.series)
         width = 0.8 / max(len(lines), 1)
@@ -161,7 +168,7 @@ class Histograms:
         """Return the matplotlib figure."""
         from matplotlib.figure import Figure
 
-        lines = _grouped(_chosen(found.rows, self.where), self.series)
+        lines = _grouped(_chosen(found.rows, self.where, self.x, self.y), self.series)
         figure = Figure(figsize=(6.4, 1.35 * len(lines) + 0.5), layout="constrained")
         panels = np.atleast_1d(figure.subplots(len(lines), 1, sharex=True))
         for number, (axes, (label, rows)) in enumerate(zip(panels, lines.items(), strict=True)):
@@ -235,14 +242,16 @@ def _axes() -> tuple[Any, Any]:
     return figure, figure.subplots()
 
 
-def _chosen(rows: Sequence[Row], where: Mapping[str, Any]) -> list[Row]:
+def _chosen(rows: Sequence[Row], where: Mapping[str, Any], *columns: str) -> list[Row]:
+    """Return the rows that have these columns, and in them the wanted values."""
+
     def fits(row: Row) -> bool:
         for name, wanted in where.items():
             if name not in row or row[name] not in (wanted if isinstance(wanted, tuple) else (wanted,)):
                 return False
         return True
 
-    return [row for row in rows if fits(row)]
+    return [row for row in rows if fits(row) and all(name in row for name in columns)]
 
 
 def _grouped(rows: Sequence[Row], series: Sequence[str]) -> dict[str, list[Row]]:

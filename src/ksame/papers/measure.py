@@ -10,12 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.attacks import AttackData, AttackResult, Recogniser, clopper_pearson, run_attack
+from ksame.attacks import (
+    AttackData,
+    AttackResult,
+    Recogniser,
+    Split,
+    clopper_pearson,
+    other_photograph_split,
+    run_attack,
+)
 from ksame.attacks.base import Coder
-from ksame.deidentify import deidentify, pose
+from ksame.deidentify import deidentify
 from ksame.errors import KsameWarning
 from ksame.faces.faceset import FaceSet, FloatArray, IntArray, quantise
-from ksame.papers.experiment import Pictures, Row
+from ksame.methods import Method, Problem
+from ksame.papers.data import FEWEST, SHOT, NotAvailableError
+from ksame.papers.experiment import Pictures, Row, Task
 from ksame.privacy.models import patterns
 from ksame.recipes import Recipe, recipe
 from ksame.spaces.reference import cross_squared_distances
@@ -75,20 +85,69 @@ def released(
     return Released(out, source, None if None in level else np.array(level, dtype=np.float64))
 
 
-def released_codes(faces: FaceSet, how: Recipe, seed: int) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Run a method in its coding and stay there: no decoding, no rounding.
+def released_codes(codes: FloatArray, subjects: NDArray[Any], method: Method, seed: int) -> tuple[FloatArray, IntArray]:
+    """Run a method on codes and stay there: no decoding, no rounding.
 
     Returns
     -------
     codes : ndarray of shape (n_released, n_features)
     source : ndarray of shape (n_released,)
         The first original each stands for.
-    originals : ndarray of shape (n_faces, n_features)
     """
-    problem, _ = pose(faces, how, None)
-    outcome = how.method.run(problem, np.random.default_rng(seed))
+    outcome = method.run(Problem(codes, subjects), np.random.default_rng(seed))
     source = np.array([sources[0] for sources in outcome.sources], dtype=np.intp)
-    return outcome.surrogates[outcome.rows], source, problem.codes
+    return outcome.surrogates[outcome.rows], source
+
+
+def photograph_split(task: Task, people: int, training: float, seed: int, **wanted: Any) -> Split:
+    """Split as in FERET: one photograph of everybody in the gallery, another to be hidden, other people to train.
+
+    Where few people have a second photograph, those with one only train, and fill the gallery.
+    """
+    several = task.faces(people, expressions=("neutral", "smile"), **wanted)
+    if not task.data.real:
+        return other_photograph_split(several, training=training, seed=seed)
+    alone = task.faces(people, **wanted)
+    rest = alone.take(~np.isin(alone.subjects, several.subjects))
+    if len(rest) < several.n_subjects:
+        return other_photograph_split(several, training=training, seed=seed)
+    order = np.random.default_rng([seed, 2]).permutation(len(rest))
+    count = round(training * len(alone))
+    first = several.attributes[SHOT] == "0"
+    gallery = joined(several.take(first), rest.take(np.sort(order[count:])))
+    return Split(gallery, several.take(~first), rest.take(np.sort(order[:count])), same_photographs=False)
+
+
+def joined(one: FaceSet, other: FaceSet) -> FaceSet:
+    """Return the faces of two sets together."""
+    marks = None
+    if one.landmarks is not None and other.landmarks is not None:
+        marks = np.concatenate([one.landmarks, other.landmarks])
+    labels = {name: np.concatenate([one.attributes[name], other.attributes[name]]) for name in one.attributes}
+    return FaceSet(
+        np.concatenate([one.images, other.images]),
+        np.concatenate([one.subjects, other.subjects]),
+        marks,
+        labels,
+        (*one.names, *other.names),
+    )
+
+
+def balanced(task: Task, people: int, **wanted: Any) -> FaceSet:
+    """Return one face of everybody, half of them neutral and half smiling.
+
+    Of people who do not exist it is drawn by lot which; of photographs, as many of each are taken as there are.
+    """
+    rng = np.random.default_rng([task.seed, 3])
+    if task.data.real:
+        faces = task.data.faces(10**6, seed=task.seed, track=task.track, **wanted)
+        kinds = [np.flatnonzero(faces.attribute("expression") == kind) for kind in ("neutral", "smile")]
+        each = min(*(len(kind) for kind in kinds), task.scale.people(people) // 2)
+        if each < FEWEST:
+            raise NotAvailableError(f"needs {FEWEST} neutral and {FEWEST} smiling faces; there are {each}")
+        return faces.take(np.sort(np.concatenate([rng.choice(kind, each, replace=False) for kind in kinds])))
+    faces = task.faces(people, expressions=("neutral", "smile"), **wanted)
+    return faces.take(2 * np.arange(len(faces) // 2) + rng.permutation(np.arange(len(faces) // 2) % 2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,10 +84,11 @@ def _noise_bw(rows: Rows) -> Judgement:
 
 
 def _noise_all(rows: Rows) -> Judgement:
-    rates = {a: rows.one("rank1", attack=a, kind="grey", pixels=13000) for a in ATTACKS}
+    attacks = ("naive", "reverse", "parrot, own noise", "parrot")
+    rates = {a: rows.one("rank1", attack=a, kind="grey", pixels=13000) for a in attacks}
     why = (
-        "naive matching is down to a guess, but 266 pixels are left as they were, and who trains on noisy pictures "
-        "sees nothing but them: noise is not as effective as black-out"
+        "naive matching is down to a guess, but 266 pixels are left as they were: reverse matching finds a little in "
+        "them, and a parrot who has the released pictures themselves finds all"
     )
     return agree_if(max(rates.values()) < 0.02, listed(rates), why, partly=rates["naive"] < 0.05)
 

@@ -17,7 +17,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from ksame.errors import InputError, UsageError
-from ksame.papers.claims import Judged, judge
+from ksame.papers.claims import Judged, Verdict, judge
 from ksame.papers.data import Data, FolderData
 from ksame.papers.experiment import Experiment, Outcome, Row, Scale, versions, write_whole
 from ksame.papers.figures import draw
@@ -212,7 +212,7 @@ def _page(
         shown=shown,
         judged={paper.name: [found for found in judged if found.paper == paper.name] for paper in papers},
         counts=Counter(found.verdict for found in judged),
-        verdicts=("agree", "partly", "differs", "not measured"),
+        verdicts=tuple(verdict.value for verdict in Verdict),
         record=record,
         real=data.real,
         most=_SHOWN,
