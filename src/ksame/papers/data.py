@@ -173,7 +173,7 @@ class FolderData:
                 labels[label] = np.where(unknown, predicted, labels[label])
                 notes.append(f"{label} of {int(unknown.sum())} pictures was read from the faces; {accuracy}")
         missing = tuple(f"{w.source}: {w.reason}" for w in portraits.withheld) + portraits.unreadable
-        stock = FaceSet(faces.images, faces.subjects, faces.landmarks, labels, faces.names)
+        stock = FaceSet(quantise(faces.images), faces.subjects, faces.landmarks, labels, faces.names)
         return cls(f"{folder.name} ({found})", _digest(folder, chosen), stock, missing, tuple(notes))
 
     def faces(
