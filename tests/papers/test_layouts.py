@@ -95,7 +95,7 @@ BUILDERS = {
     "lfw": lfw,
     "folder": labelled,
 }
-SAYS_EXPRESSION = ("feret", "feret grey", "multipie", "imm")
+SAYS_EXPRESSION = ("multipie", "imm")
 
 
 @pytest.fixture(scope="session", params=list(BUILDERS))

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-
 from benchmarks import papers_table
+
 from ksame.errors import InputError
 from ksame.papers import PAPERS, load_paper
 from ksame.papers.report import claims_table, read_claims

@@ -81,9 +81,8 @@ def _feret(folder: Path) -> list[Picture]:
         match = _FERET.match(path.stem) or _FERET_GREY.match(path.stem)
         if match:
             subject, pose = match.groups()
-            expression = "neutral" if pose == "fa" else "other"
-            found.append(Picture(path, subject, genders.get(subject, ""), expression, "flat"))
-    return sorted(found, key=lambda p: (p.subject, p.expression != "neutral", p.path.name))
+            found.append((subject, pose, path))
+    return [Picture(path, subject, genders.get(subject, "")) for subject, _, path in sorted(found)]
 
 
 def _feret_genders(folder: Path) -> dict[str, str]:
