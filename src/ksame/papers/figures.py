@@ -83,6 +83,10 @@ class Curves:
         if self.logarithmic:
             axes.set_xscale("log")
             axes.set_yscale("log")
+            places = sorted({row[self.x] for rows in lines.values() for row in rows})
+            axes.set_xticks(places, [f"{place:g}" for place in places])
+            axes.xaxis.minorticks_off()
+            axes.yaxis.set_major_formatter("{x:g}")
         elif self.share:
             top = max((y for line in axes.get_lines() for y in line.get_ydata()), default=0.0)
             axes.set_ylim(0, 100 if not self.zoomed else max(1.2 * top, 0.5))
