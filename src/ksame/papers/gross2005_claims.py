@@ -9,6 +9,19 @@ BLURS = ("pixelation", "blur", "blur, sigma a variance")
 SELECT = ("k-Same", "k-Same-Select gender", "k-Same-Select expression")
 
 
+def _profile(rows: Rows) -> Judgement:
+    dips = {}
+    for shown in dict.fromkeys(rows.column("shown").tolist()):
+        line = rows.where(shown=shown).column("grey").astype(float)
+        at = [round(share * (len(line) - 1)) for share in (0.27, 0.5, 0.73)]
+        left, middle, right = (line[max(0, x - 5) : x + 6] for x in at)
+        dips[shown] = float(middle.max() - max(left.min(), right.min()))
+    seen = "grey values from the bridge of the nose down to the eyes: " + ", ".join(
+        f"{n} {v:.0f}" for n, v in dips.items()
+    )
+    return agree_if(all(v > 5 for v in dips.values()), seen, "the dips are lost at some k", partly=True)
+
+
 def _high(rows: Rows) -> Judgement:
     untouched = rows.one("rank1", method="untouched")
     of = {m: rows.curve("level", "rank1", method=m) for m in BLURS}
@@ -130,6 +143,15 @@ _PCA = "833 people, a fifth train PCA with Mahalanobis distances, other photogra
 _SVM = "linear kernel, five folds by subject"
 
 CLAIMS = (
+    Claim(
+        "profile",
+        "Fig. 3b",
+        "k-Same keeps the two dips at the pupils in the profile across the eyes",
+        "two local minima at k = 3 and 7",
+        "one face; depth of the shallower dip",
+        "fig3",
+        _profile,
+    ),
     Claim(
         "slow-fall",
         "Fig. 6a, b",
