@@ -39,11 +39,14 @@ def _by_class(rows: Rows) -> Judgement:
     single = rows.curve("k", "rank1", method=CLASSES, attack="naive")
     pooled = rows.curve("k", "rank1", method=CLASSES, attack="pooled")
     seen = f"single pictures {listed(single)}; pooled {listed(pooled)}"
-    why = (
-        "within a class nobody appears twice, so Theorem 2 holds for one picture at a time and we see no more than "
-        "1/k; who sees all pictures of a person intersects the groups and names more than 1/k, as the paper warns"
-    )
     over = any(v > 1 / k + 1e-9 for k, v in pooled.items())
+    why = (
+        "within a class nobody appears twice, so Theorem 2 holds for one picture at a time: no more than 1/k is named; "
+    )
+    if over:
+        why += "who sees all pictures of a person intersects the groups and names more than 1/k, as the paper warns"
+    else:
+        why += "of two photographs taken years apart, pooling gains nothing either"
     if all(v > 1 / k for k, v in single.items()):
         return Judgement(seen, Verdict.AGREE)
     return Judgement(seen, Verdict.PARTLY if over else Verdict.DIFFERS, why)
