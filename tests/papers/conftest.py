@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
-from ksame.papers import TINY, Experiment, SyntheticData, load_paper
+from ksame.papers import TINY, Experiment, Paper, SyntheticData, load_paper
 from ksame.papers.experiment import Outcome, Task, perform
 
 
@@ -18,3 +20,14 @@ def performed(tmp_path_factory):
 
 def experiment_of(paper: str, name: str) -> Experiment:
     return next(e for e in load_paper(paper).experiments if e.name == name)
+
+
+@pytest.fixture(scope="session")
+def few():
+    """Papers with only some of their experiments: call it with a paper's name and theirs."""
+
+    def read(paper: str, *names: str) -> Paper:
+        whole = load_paper(paper)
+        return replace(whole, experiments=tuple(e for e in whole.experiments if e.name in names))
+
+    return read

@@ -9,7 +9,6 @@ from ksame.papers import PAPERS, TINY, SyntheticData, load_paper, write_reproduc
 from ksame.papers.claims import Verdict, judge
 from ksame.papers.experiment import FAST, FULL, Rows
 from ksame.papers.figures import Sheet, draw
-from ksame.papers.run import with_experiments
 
 ALL = [(paper, experiment.name) for paper in PAPERS for experiment in load_paper(paper).experiments]
 
@@ -76,8 +75,8 @@ def test_scales():
     assert TINY.levels(list(range(10)), keep=(4,)) == [0, 4, 9]
 
 
-def test_what_is_written(performed, tmp_path):
-    paper = with_experiments(load_paper("newton2005"), ["fig2", "loss"])
+def test_what_is_written(performed, few, tmp_path):
+    paper = few("newton2005", "fig2", "loss")
     outcomes = {"newton2005": {name: performed("newton2005", name) for name in ("fig2", "loss")}}
     judged = write_reproduction([paper], outcomes, tmp_path, data=SyntheticData(), scale=TINY, seed=0)
     assert [claim.name for claim in judged] == ["fig2", "loss-order"]

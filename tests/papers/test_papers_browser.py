@@ -7,8 +7,7 @@ import subprocess
 import pytest
 from PIL import Image
 
-from ksame.papers import TINY, SyntheticData, load_paper, write_reproduction
-from ksame.papers.run import with_experiments
+from ksame.papers import TINY, SyntheticData, write_reproduction
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
@@ -31,10 +30,10 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def page(performed, tmp_path_factory):
+def page(performed, few, tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     names = ["fig2", "table", "fig7b"]
-    paper = with_experiments(load_paper("newton2005"), names)
+    paper = few("newton2005", *names)
     outcomes = {"newton2005": {name: performed("newton2005", name) for name in names}}
     write_reproduction([paper], outcomes, folder, data=SyntheticData(), scale=TINY, seed=0)
     return folder / "index.html"

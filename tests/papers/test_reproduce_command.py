@@ -12,15 +12,11 @@ from ksame.papers import run as running
 
 
 @pytest.fixture
-def small(monkeypatch):
+def small(monkeypatch, few):
     """Make --fast tiny, and Newton et al. two experiments long."""
     monkeypatch.setattr("ksame.papers.experiment.FAST", replace(TINY, name="fast"))
-    whole = running.load_paper
-
-    def short(name):
-        return running.with_experiments(whole(name), ["fig2", "time"])
-
-    monkeypatch.setattr(running, "load_paper", short)
+    short = few("newton2005", "fig2", "time")
+    monkeypatch.setattr(running, "load_paper", lambda name: short)
 
 
 def files_below(folder):

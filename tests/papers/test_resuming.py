@@ -5,10 +5,9 @@ import json
 import pytest
 
 from ksame.errors import UsageError
-from ksame.papers import FAST, TINY, SyntheticData, load_paper, run_experiments
+from ksame.papers import FAST, TINY, SyntheticData, run_experiments
 from ksame.papers.data import NotAvailableError
 from ksame.papers.experiment import Experiment, Findings, Task, perform
-from ksame.papers.run import with_experiments
 
 CALLS: list[int] = []
 
@@ -85,8 +84,8 @@ def test_what_the_data_cannot_serve_is_named(tmp_path):
     assert (outcome.missing, outcome.findings.rows) == ("needs two pictures of everybody", [])
 
 
-def test_several_processes_find_what_one_finds(tmp_path):
-    paper = with_experiments(load_paper("newton2005"), ["loss", "fig2"])
+def test_several_processes_find_what_one_finds(few, tmp_path):
+    paper = few("newton2005", "loss", "fig2")
     told = []
     one = run_experiments([paper], tmp_path / "one", scale=TINY)
     two = run_experiments([paper], tmp_path / "two", scale=TINY, jobs=2, tell=told.append)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -246,8 +246,3 @@ def layout(columns: Sequence[FaceSet], rows: Sequence[str], captions: Sequence[s
     """Lay out face sets of equal length side by side, one column each, one row a face."""
     images = np.stack([quantise(faces.images) for faces in columns], axis=1)
     return Pictures(images, tuple(rows), tuple(captions))
-
-
-def as_strangers(faces: FaceSet) -> FaceSet:
-    """Return the faces as if every picture showed another person: what k-Same does when it is run on images."""
-    return replace(faces, subjects=np.array([f"picture {i}" for i in range(len(faces))]))

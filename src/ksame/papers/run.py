@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
@@ -170,8 +170,3 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def with_experiments(paper: Paper, names: Sequence[str]) -> Paper:
-    """Return a paper with only these of its experiments."""
-    return replace(paper, experiments=tuple(e for e in paper.experiments if e.name in names))
