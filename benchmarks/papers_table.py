@@ -26,6 +26,8 @@ def main(arguments: list[str] | None = None) -> None:
     before, _, rest = options.page.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     made = [_run("Synthetic people", synthetic), *([] if real is None else [_run("Portraits", real)])]
+    if "fast" in {record["scale"] for record in (synthetic, real or synthetic)}:
+        made.append("At the fast size at most 250 people and a twentieth of the repetitions are taken.")
     text = f"{before}{BEGIN}\n{' '.join(made)}\n\n{claims_table(synthetic, real)}{END}{after}"
     options.page.write_text(text, encoding="utf-8")
 

@@ -31,13 +31,13 @@ def _high(rows: Rows) -> Judgement:
         of = {m: mine.curve("level", "rank1", method=m) for m in BLURS}
         few = {m: {x: v for x, v in c.items() if x <= (9 if m == "pixelation" else 17)} for m, c in of.items()}
         seen.append(f"{protocol}: untouched {pct(untouched)}, " + ", ".join(f"{m} {listed(c)}" for m, c in few.items()))
-        kept[protocol] = min(few["pixelation"].values()) > 0.9 and min(few[BLURS[2]].values()) > 0.9
+        kept[protocol] = min(*few["pixelation"].values(), *few[BLURS[2]].values())
     why = (
         "where the hidden photograph is another one, with another expression or from another year, PCA trained on "
         "other people starts lower; where it is the gallery's own, recognition stays high as long as sigma is read as "
         "a variance"
     )
-    return agree_if(kept[PROTOCOLS[0]], "; ".join(seen), why, partly=kept[PROTOCOLS[1]])
+    return agree_if(kept[PROTOCOLS[0]] > 0.9, "; ".join(seen), why, partly=kept[PROTOCOLS[1]] > 0.75)
 
 
 def _at(rows: Rows, levels: dict[str, int], need: float, otherwise: str) -> Judgement:
