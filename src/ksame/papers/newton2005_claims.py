@@ -54,7 +54,8 @@ def _threshold_peak(rows: Rows) -> Judgement:
     seen = f"naive at most {pct(naive[t])} at {t}; reverse at most {pct(reverse[r])} at {r}"
     why = (
         "the peak lies in the middle of the grey scale as in the paper, but is higher, presumably as our pictures are "
-        "registered by a mesh, which keeps light and dark in place; reverse matching, whose face space is black and white too, names nearly all"
+        "registered by a mesh, which keeps light and dark in place; reverse matching, whose face space is black and "
+        "white too, names nearly all"
     )
     return agree_if(abs(naive[t] - 0.3) < 0.1 and abs(reverse[r] - 0.29) < 0.1, seen, why, partly=60 <= t <= 180)
 
