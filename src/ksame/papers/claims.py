@@ -120,7 +120,7 @@ def pct(share: float) -> str:
     value = 100.0 * share
     if value in (0.0, 100.0):
         return f"{value:.0f} %"
-    return f"{value:.{2 if value < 0.095 else 1}f} %"
+    return f"{value:.1f} %" if value >= 0.095 else f"{value:.2g} %"
 
 
 def listed(curve: Mapping[Any, float], show: Callable[[float], str] = pct) -> str:
