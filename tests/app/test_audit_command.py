@@ -125,3 +125,12 @@ def test_differences_break_the_promise_of_k_diff_and_the_shell_is_told(run, tmp_
     assert rate["difference", "eigenfaces"] > 0.3
     assert audited["verdict"]["outcome"] == "broken"
     assert "difference" in audited["verdict"]["explanation"]
+
+
+def test_the_help_names_what_there_is():
+    from ksame.app import audit as command
+    from ksame.attacks import SCENARIOS
+    from ksame.audit.attackers import DEFAULT
+
+    assert tuple(SCENARIOS) == command.SCENARIOS
+    assert tuple(DEFAULT) == command.DEFAULT

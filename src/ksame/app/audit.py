@@ -6,21 +6,27 @@ import json
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from ksame.app import talk
-from ksame.attacks import SCENARIOS
-from ksame.audit import AuditResult, audit, write_report
-from ksame.audit.attackers import DEFAULT
-from ksame.audit.report import NUMBERS, require_place
-from ksame.audit.sight import View
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
 from ksame.privacy.linkage import Linkage
 
+if TYPE_CHECKING:
+    from ksame.audit import AuditResult
+    from ksame.audit.sight import View
+
+DEFAULT = ("eigenfaces", "sface")
+"""The attackers asked by default, as in :mod:`ksame.audit.attackers`, which takes long to load."""
+SCENARIOS = (
+    *("naive", "reverse", "parrot", "pooled", "automatic-parrot"),
+    *("enhancement", "learned-inverse", "difference", "insider"),
+)
+"""The scenarios, as in :mod:`ksame.attacks`."""
 _VIEWS: dict[str, View | None] = {"auto": None, "faces": "faces", "photographs": "photographs"}
 
 
@@ -64,6 +70,9 @@ def audit_command(
     it stays with the publisher. Exit code 3: some pictures could not be judged (named); 4: a certificate's promise is
     broken.
     """
+    from ksame.audit import audit
+    from ksame.audit.report import require_place
+
     if view not in _VIEWS:
         raise UsageError(f"--view must be one of {', '.join(_VIEWS)}. Got {view!r}.")
     require_place(output, released, force=force)
@@ -94,6 +103,8 @@ def audit_command(
 
 def finish(result: AuditResult, output: Path) -> None:
     """Write the report and warn of what it holds."""
+    from ksame.audit import write_report
+
     write_report(result, output)
     warnings.warn(
         f"{output} shows originals and says who became whom. Keep it apart from the released pictures.",
@@ -110,6 +121,8 @@ def for_machines(result: AuditResult) -> dict[str, Any]:
 
 def describe(result: AuditResult, output: Path) -> None:
     """Print verdict and attacks for people."""
+    from ksame.audit.report import NUMBERS
+
     talk.say(f"[bold]{escape(result.verdict.line)}[/]\n{escape(result.verdict.explanation)}")
     table = Table("attack", "recogniser", "recognised", "95 % interval", "promise")
     for attack in result.attacks:
@@ -143,6 +156,8 @@ def _listed(words: str) -> Sequence[str]:
 
 
 def _earlier(path: Path) -> AuditResult:
+    from ksame.audit import AuditResult
+
     try:
         return AuditResult.from_json(path.read_bytes())
     except OSError as error:

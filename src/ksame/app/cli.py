@@ -11,10 +11,8 @@ from rich.table import Column, Table
 from ksame import __version__
 from ksame.app import audit as auditing
 from ksame.app import models, talk
-from ksame.app.demo import run_demo
-from ksame.app.release import Options, run_release
+from ksame.app.reproduce import reproduce_command
 from ksame.app.scene import deidentify_command, people_command
-from ksame.app.source import Request, load_reference, load_source
 from ksame.app.verdict import tell_findings, verify_scene_command
 from ksame.errors import ExitCode, UsageError
 from ksame.faces import Template
@@ -35,6 +33,7 @@ app.add_typer(models.app, name="models")
 app.command("deidentify")(deidentify_command)
 app.command("people")(people_command)
 app.command("audit")(auditing.audit_command)
+app.command("reproduce")(reproduce_command)
 
 
 def _version(wanted: bool) -> None:
@@ -140,6 +139,9 @@ def release(
         "over": over,
         "margin": margin,
     }
+    from ksame.app.release import Options, run_release
+    from ksame.app.source import Request
+
     options = Options(
         source=Request(faces, labels, parse_size(size), skip_unreadable),
         output=output,
@@ -199,6 +201,8 @@ def verify_command(
         return
     if originals is not None and linkage is None:
         raise UsageError("Originals can only be compared with the help of the link table; add --linkage.")
+    from ksame.app.source import Request, load_reference, load_source
+
     given = others = None
     if originals is not None:
         made_with = rebuild_recipe(read_release(folder)[0].certificate)
@@ -241,6 +245,8 @@ def demo(
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier demo.")] = False,
 ) -> None:
     """Release people who do not exist and one real photograph, attack the result; then de-identify a film."""
+    from ksame.app.demo import run_demo
+
     run_demo(output, people=people, k=k, force=force)
 
 

@@ -11,12 +11,12 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray
 
-_FORMATS = ("PNG", "JPEG", "WEBP", "TIFF")
-SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff"})
+_FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "PPM")
+SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
 
 
 def read_image(path: Path) -> NDArray[np.float32]:
-    """Read a PNG, JPEG, WebP or TIFF file, 8 or 16 bits, grey or colour.
+    """Read a PNG, JPEG, WebP, TIFF, PPM or PGM file, 8 or 16 bits, grey or colour.
 
     The EXIF orientation is applied and all metadata dropped. Transparent pixels are shown on white.
 

@@ -1,0 +1,107 @@
+"""``ksame reproduce``: the papers' experiments, figures and claims."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from ksame.app import talk
+from ksame.errors import ExitCode, PrivacyWarning, UsageError
+
+if TYPE_CHECKING:
+    from ksame.papers.claims import Judged
+    from ksame.papers.experiment import Outcome
+
+
+@talk.guarded
+def reproduce_command(
+    paper: Annotated[
+        str, typer.Argument(metavar="PAPER", help="newton2005, gross2005, gross2006, gross2007, sun2015 or all.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write; index.html is the report.")],
+    fast: Annotated[bool, typer.Option("--fast", help="At most 250 people, few repetitions: minutes.")] = False,
+    faces: Annotated[
+        Path | None, typer.Option(help="Folder of a real data set instead of people who do not exist.")
+    ] = None,
+    layout: Annotated[
+        str, typer.Option(help="How that folder is laid out: feret, multipie, imm, orl, lfw, folder, or auto.")
+    ] = "auto",
+    seed: Annotated[int, typer.Option(help="Of people, splits and repetitions.")] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes at a time; 0: one for each core.")] = 0,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what an earlier call left in DIR.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the judged claims as JSON.")] = False,
+) -> None:
+    """Rerun a paper's experiments and draw its figures beside what the paper reported.
+
+    Every experiment is kept as soon as it is done: call again to go on after an interruption. Exit code 3: some
+    experiments could not be run on the data, or some pictures could not be used (named).
+    """
+    from ksame.papers.data import FolderData, SyntheticData
+    from ksame.papers.experiment import FAST, FULL
+    from ksame.papers.report import PAGE, require_own, write_reproduction
+    from ksame.papers.run import PAPERS, load_paper, run_experiments
+
+    if faces is None and layout != "auto":
+        raise UsageError("--layout says how --faces is laid out; add --faces.")
+    chosen = [load_paper(name) for name in (PAPERS if paper == "all" else (paper,))]
+    require_own(output)
+    data = SyntheticData() if faces is None else FolderData.load(faces, layout, talk.track)
+    scale = FAST if fast else FULL
+    try:
+        outcomes = run_experiments(
+            chosen,
+            output,
+            data=data,
+            scale=scale,
+            seed=seed,
+            jobs=jobs or os.cpu_count() or 1,
+            fresh=fresh,
+            track=talk.track,
+            tell=_tell,
+        )
+    except KeyboardInterrupt:
+        talk.console.print("[bold red]interrupted[/]; experiments that were done are kept. Call again to go on.")
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+    judged = write_reproduction(chosen, outcomes, output, data=data, scale=scale, seed=seed, track=talk.track)
+    if data.real:
+        warnings.warn(
+            f"{output} shows people who exist. Publish its numbers, not its pictures.", PrivacyWarning, stacklevel=2
+        )
+    if as_json:
+        talk.emit([claim.as_dict() for claim in judged])
+    else:
+        _describe(judged)
+    talk.say(f"report   {escape(str(output / PAGE))}")
+    withheld = data.withheld if isinstance(data, FolderData) else ()
+    for reason in withheld:
+        talk.say(f"[yellow]not used[/] {escape(reason)}")
+    missing = [o for of in outcomes.values() for o in of.values() if o.missing]
+    for outcome in missing:
+        talk.say(f"[yellow]not run[/] {outcome.paper} {outcome.experiment}: {escape(outcome.missing)}")
+    if missing or withheld:
+        raise typer.Exit(ExitCode.WITHHELD)
+
+
+def _tell(outcome: Outcome) -> None:
+    how = "kept from before" if outcome.reused else f"{outcome.seconds:.1f} s"
+    talk.say(f"[dim]{outcome.paper} {outcome.experiment}: {how}[/]")
+
+
+def _describe(judged: Sequence[Judged]) -> None:
+    colours = {"agree": "green", "partly": "yellow", "differs": "red"}
+    table = Table("paper", "claim", "paper says", "we see", "agree?")
+    for claim in judged:
+        colour = colours.get(claim.verdict, "dim")
+        verdict = f"[{colour}]{claim.verdict}[/]"
+        table.add_row(claim.paper, *(escape(t) for t in (claim.statement, claim.reported, claim.seen)), verdict)
+    talk.show(table)
+    counts = Counter(claim.verdict for claim in judged)
+    talk.say(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))

@@ -1,0 +1,141 @@
+"""What the papers claim, what we see, and whether the two agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+from ksame.papers.data import NotAvailableError
+from ksame.papers.experiment import Outcome, Rows
+
+
+class Verdict(str, Enum):
+    """Whether what we see is what a paper says."""
+
+    AGREE = "agree"
+    PARTLY = "partly"
+    DIFFERS = "differs"
+    REPORTED = "reported"  # nobody claims anything; the figure is there to be seen
+    NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What we see, the verdict, and the reason where it is not plain agreement."""
+
+    seen: str
+    verdict: Verdict
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper.
+
+    Parameters
+    ----------
+    name : str
+        Short and unique.
+    where : str
+        Figure, table or section.
+    statement : str
+        The claim, in our words.
+    reported : str
+        The paper's own figures.
+    how : str
+        How we measure it.
+    experiment : str
+        Whose numbers decide.
+    judge : callable
+        From these numbers to a judgement.
+    """
+
+    name: str
+    where: str
+    statement: str
+    reported: str
+    how: str
+    experiment: str
+    judge: Callable[[Rows], Judgement]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim and what became of it."""
+
+    paper: str
+    name: str
+    where: str
+    statement: str
+    reported: str
+    how: str
+    seen: str
+    verdict: str
+    reason: str
+
+    def as_dict(self) -> dict[str, str]:
+        """Return all fields."""
+        return asdict(self)
+
+
+def judge(paper: str, claims: Sequence[Claim], outcomes: Mapping[str, Outcome]) -> list[Judged]:
+    """Judge the claims of a paper by what its experiments found."""
+    judged = []
+    for claim in claims:
+        outcome = outcomes.get(claim.experiment)
+        if outcome is None:
+            continue
+        try:
+            if outcome.missing:
+                raise NotAvailableError(outcome.missing)
+            found = claim.judge(Rows(outcome.findings.rows))
+        except NotAvailableError as reason:
+            found = Judgement("–", Verdict.NOT_MEASURED, str(reason))
+        judged.append(
+            Judged(
+                paper,
+                claim.name,
+                claim.where,
+                claim.statement,
+                claim.reported,
+                claim.how,
+                found.seen,
+                found.verdict.value,
+                found.reason,
+            )
+        )
+    return judged
+
+
+def pct(share: float) -> str:
+    """Return a share in per cent, for sentences.
+
+    Examples
+    --------
+    >>> pct(0.1234), pct(1.0), pct(0.0004), pct(0.0)
+    ('12.3 %', '100 %', '0.04 %', '0 %')
+    """
+    value = 100.0 * share
+    if value in (0.0, 100.0):
+        return f"{value:.0f} %"
+    return f"{value:.1f} %" if value >= 0.095 else f"{value:.2g} %"
+
+
+def listed(curve: Mapping[Any, float], show: Callable[[float], str] = pct) -> str:
+    """Return a curve in words.
+
+    Examples
+    --------
+    >>> listed({2: 0.5, 5: 0.2})
+    '2: 50.0 %, 5: 20.0 %'
+    """
+    return ", ".join(f"{x:g}: {show(y)}" if isinstance(x, float) else f"{x}: {show(y)}" for x, y in curve.items())
+
+
+def agree_if(good: bool, seen: str, otherwise: str, *, partly: bool = False) -> Judgement:
+    """Return agreement where ``good``; else a difference (or half of one) with its reason."""
+    if good:
+        return Judgement(seen, Verdict.AGREE)
+    return Judgement(seen, Verdict.PARTLY if partly else Verdict.DIFFERS, otherwise)

@@ -1,0 +1,266 @@
+"""Figures: curves, sheets of faces, bars and histograms, as PNG and SVG files that are the same bytes every time."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ksame.papers.experiment import Findings, Row
+
+_COLOURS = ("#1f5fbf", "#c2410c", "#15803d", "#8b2fc9", "#b08900", "#0e7490", "#be185d", "#4b5563", "#7c2d12")
+_MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+_STYLE: Any = {
+    "figure.facecolor": "white",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e3e1db",
+    "axes.axisbelow": True,
+    "font.size": 9.5,
+    "legend.frameon": False,
+    "svg.hashsalt": "ksame",
+    "svg.fonttype": "path",
+    "savefig.dpi": 110,
+}
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One line for each series of rows.
+
+    Parameters
+    ----------
+    name, caption : str
+    x, y : str
+        Columns.
+    series : tuple of str
+        Columns whose values, joined, name the lines.
+    where : mapping
+        Rows to draw: column to value, or to several values.
+    x_label, y_label : str
+    share : bool
+        Whether y is a share, drawn in per cent from 0 to 100.
+    bound : bool
+        Draw 1/x as well: what k-anonymity promises.
+    logarithmic : bool
+        Both axes.
+    marks : bool
+        Mark the points.
+    zoomed : bool
+        Let the largest value set the height, instead of 100 %.
+    """
+
+    name: str
+    caption: str
+    x: str
+    y: str
+    series: tuple[str, ...]
+    where: Mapping[str, Any] = field(default_factory=dict)
+    x_label: str = ""
+    y_label: str = "recognised at rank 1"
+    share: bool = True
+    bound: bool = False
+    logarithmic: bool = False
+    marks: bool = True
+    zoomed: bool = False
+
+    def draw(self, found: Findings) -> Any:
+        """Return the matplotlib figure."""
+        figure, axes = _axes()
+        lines = _grouped(_chosen(found.rows, self.where, self.x, self.y), self.series)
+        for number, (label, rows) in enumerate(lines.items()):
+            points = sorted((row[self.x], row[self.y]) for row in rows)
+            xs, ys = [p[0] for p in points], [p[1] * (100 if self.share else 1) for p in points]
+            colour, mark = _COLOURS[number % len(_COLOURS)], _MARKS[number % len(_MARKS)] if self.marks else ""
+            axes.plot(xs, ys, color=colour, marker=mark, markersize=4.5, linewidth=1.6, label=label, clip_on=False)
+        if self.bound:
+            ks = np.array(sorted({row[self.x] for rows in lines.values() for row in rows if row[self.x] >= 1}))
+            axes.plot(ks, 100 / ks, color="black", linestyle="--", linewidth=1.2, label="1/k, promised")
+        if self.logarithmic:
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            places = sorted({row[self.x] for rows in lines.values() for row in rows})
+            axes.set_xticks(places, [f"{place:g}" for place in places])
+            axes.xaxis.minorticks_off()
+            axes.yaxis.set_major_formatter("{x:g}")
+        elif self.share:
+            top = max((y for line in axes.get_lines() for y in line.get_ydata()), default=0.0)
+            axes.set_ylim(0, 100 if not self.zoomed else max(1.2 * top, 0.5))
+        axes.set_xlabel(self.x_label or self.x)
+        axes.set_ylabel(f"{self.y_label}, %" if self.share else self.y_label)
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5)
+        return figure
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Groups of bars: one group for each value of a column, one bar for each series.
+
+    Parameters
+    ----------
+    name, caption : str
+    groups : str
+        The column that names the groups.
+    y : str
+    series : tuple of str
+    where : mapping
+    y_label : str
+    share : bool
+    """
+
+    name: str
+    caption: str
+    groups: str
+    y: str
+    series: tuple[str, ...]
+    where: Mapping[str, Any] = field(default_factory=dict)
+    y_label: str = "recognised at rank 1"
+    share: bool = True
+
+    def draw(self, found: Findings) -> Any:
+        """Return the matplotlib figure."""
+        figure, axes = _axes()
+        rows = _chosen(found.rows, self.where, self.groups, self.y)
+        names = list(dict.fromkeys(str(row[self.groups]) for row in rows))
+        lines = _grouped(rows, self.series)
+        width = 0.8 / max(len(lines), 1)
+        for number, (label, mine) in enumerate(lines.items()):
+            places = [names.index(str(row[self.groups])) + (number - (len(lines) - 1) / 2) * width for row in mine]
+            heights = [row[self.y] * (100 if self.share else 1) for row in mine]
+            bars = axes.bar(places, heights, width=0.92 * width, color=_COLOURS[number % len(_COLOURS)], label=label)
+            texts = [f"{h:.0f}" if h >= 10 or h == 0 else f"{h:.1f}" for h in heights]
+            axes.bar_label(bars, texts, fontsize=7, padding=1)
+        axes.set_xticks(
+            range(len(names)), names, rotation=20 if len(names) > 4 else 0, ha="right" if len(names) > 4 else "center"
+        )
+        axes.grid(visible=False, axis="x")
+        if self.share:
+            axes.set_ylim(0, 108)
+        axes.set_ylabel(f"{self.y_label}, %" if self.share else self.y_label)
+        if len(lines) > 1:
+            axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5)
+        return figure
+
+
+@dataclass(frozen=True)
+class Histograms:
+    """One histogram a series, below one another on one axis; rows give the bins.
+
+    Parameters
+    ----------
+    name, caption : str
+    x, y : str
+        Columns of the left end of a bin and of its count.
+    series : tuple of str
+    where : mapping
+    x_label : str
+    """
+
+    name: str
+    caption: str
+    x: str
+    y: str
+    series: tuple[str, ...]
+    where: Mapping[str, Any] = field(default_factory=dict)
+    x_label: str = ""
+
+    def draw(self, found: Findings) -> Any:
+        """Return the matplotlib figure."""
+        from matplotlib.figure import Figure
+
+        lines = _grouped(_chosen(found.rows, self.where, self.x, self.y), self.series)
+        figure = Figure(figsize=(6.4, 1.35 * len(lines) + 0.5), layout="constrained")
+        panels = np.atleast_1d(figure.subplots(len(lines), 1, sharex=True))
+        for number, (axes, (label, rows)) in enumerate(zip(panels, lines.items(), strict=True)):
+            left = np.array([row[self.x] for row in rows])
+            width = left[1] - left[0] if len(left) > 1 else 1.0
+            counts = [row[self.y] for row in rows]
+            axes.bar(left + width / 2, counts, width=width, color=_COLOURS[number % len(_COLOURS)])
+            axes.set_title(label, fontsize=9, loc="left", pad=2)
+            axes.set_ylabel("pairs")
+        panels[-1].set_xlabel(self.x_label)
+        return figure
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The pictures of an experiment, with the captions of rows and columns."""
+
+    name: str
+    caption: str
+
+    def draw(self, found: Findings) -> Any:
+        """Return the matplotlib figure."""
+        from matplotlib.figure import Figure
+
+        pictures = found.pictures
+        if pictures is None:
+            return None
+        n_rows, n_columns, height, width = pictures.images.shape[:4]
+        cell = 1.0
+        figure = Figure(figsize=(cell * n_columns + 0.9, cell * height / width * n_rows + 0.45))
+        edge = 0.9 / figure.get_figwidth()
+        top = 1 - 0.3 / figure.get_figheight()
+        panels = np.atleast_2d(figure.subplots(n_rows, n_columns, squeeze=False))
+        figure.subplots_adjust(edge, 0.02, 0.995, top, 0.04, 0.04)
+        for i in range(n_rows):
+            for j in range(n_columns):
+                axes, image = panels[i, j], pictures.images[i, j]
+                axes.imshow(image if image.shape[2] == 3 else image[..., 0], cmap="gray", vmin=0, vmax=255)
+                axes.set_xticks([])
+                axes.set_yticks([])
+                axes.grid(visible=False)
+                axes.spines[:].set_visible(False)
+                if i == 0:
+                    axes.set_title(pictures.columns[j], fontsize=8, pad=3)
+                if j == 0:
+                    axes.set_ylabel(pictures.rows[i], fontsize=8, rotation=0, ha="right", va="center", labelpad=4)
+        return figure
+
+
+def draw(drawing: Any, found: Findings) -> dict[str, bytes]:
+    """Return the figure as files, by their ending; none where there is nothing to draw."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    with matplotlib.rc_context(_STYLE):
+        figure = drawing.draw(found)
+        if figure is None:
+            return {}
+        files = {}
+        for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": "ksame"})):
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=ending, metadata=metadata)
+            files[ending] = buffer.getvalue()
+    return files
+
+
+def _axes() -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 3.5), layout="constrained")
+    return figure, figure.subplots()
+
+
+def _chosen(rows: Sequence[Row], where: Mapping[str, Any], *columns: str) -> list[Row]:
+    """Return the rows that have these columns, and in them the wanted values."""
+
+    def fits(row: Row) -> bool:
+        for name, wanted in where.items():
+            if name not in row or row[name] not in (wanted if isinstance(wanted, tuple) else (wanted,)):
+                return False
+        return True
+
+    return [row for row in rows if fits(row) and all(name in row for name in columns)]
+
+
+def _grouped(rows: Sequence[Row], series: Sequence[str]) -> dict[str, list[Row]]:
+    lines: dict[str, list[Row]] = {}
+    for row in rows:
+        label = ", ".join(str(row[name]) for name in series if row.get(name) not in (None, ""))
+        lines.setdefault(label, []).append(row)
+    return lines

@@ -1,0 +1,329 @@
+"""Newton, Sweeney and Malin (2005): masks fail, k-Same keeps recognition at or below 1/k."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ksame.attacks import AttackData, Eigenfaces, run_attack
+from ksame.faces.faceset import FaceSet
+from ksame.methods.grouping import partition, squared_distances
+from ksame.papers.claims import pct
+from ksame.papers.experiment import Experiment, Findings, Pictures, Row, Rows, Task
+from ksame.papers.figures import Bars, Curves, Sheet
+from ksame.papers.measure import Released, Trained, attack, layout, mean_rate, rated, released
+from ksame.papers.newton2005_claims import CLAIMS
+from ksame.papers.paper import Paper
+from ksame.recipes import Recipe, recipe
+from ksame.utility import mean_loss, measure_loss
+
+PEOPLE = 200
+"""Faces of an experiment "unless otherwise noted" (section 5.2)."""
+
+MANY = 805
+RUNS = 20
+KS = (2, 3, 5, 10, 50, 100)
+ATTACKS = ("naive", "reverse", "parrot")
+METHODS = {"k-Same-Pixel": "k-same-pixel", "k-Same-Eigen": "k-same-eigen"}
+THRESHOLDS = (*range(0, 256, 5), 65, 118)
+NOISE = (0, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10000, 11000, 12000, 13000)
+
+
+def _loss(faces: FaceSet, made: Released) -> float:
+    """Return the mean Euclidean loss in grey values (eq. 2)."""
+    pairs = zip(made.source, made.faces.images, strict=True)
+    return mean_loss([measure_loss(faces.images[i], after) for i, after in pairs]).euclidean
+
+
+def losses(task: Task) -> Findings:
+    """Fig. 2: two faces, blacked out and averaged, and what each loses."""
+    faces = task.faces(PEOPLE)
+    rows: list[Row] = []
+    pairs = [faces.take([i, i + 1]) for i in range(0, len(faces) - 1, 2)]
+    sheet = []
+    for method in ("blackout", "average"):
+        made = [released(pair, method, task.seed) for pair in pairs]
+        each = [_loss(pair, m) for pair, m in zip(pairs, made, strict=True)]
+        rows.append(
+            {"method": method, "loss": float(np.mean(each)), "least": min(each), "most": max(each), "pairs": len(each)}
+        )
+        sheet.append(made[0].of([0, 1]))
+    columns = ("original", "BlackOut", "Average")
+    pictures = layout([pairs[0], *sheet], ("face 1", "face 2"), columns)
+    return Findings(rows, (f"{len(pairs)} pairs of people, loss of eq. 2 in grey values of 0 to 255",), pictures)
+
+
+def ad_hoc(task: Task) -> Findings:
+    """Section 5.3: bar, T mask, black-out and pixelation under all three attacks."""
+    faces = task.faces(PEOPLE)
+    methods: list[tuple[str, str, dict[str, Any]]] = [
+        ("bar mask", "bar-mask", {}),
+        ("T mask", "t-mask", {}),
+        ("blackout", "blackout", {}),
+        *((f"pixelation {p}", "pixelate", {"p": p}) for p in (15, 20, 30)),
+    ]
+    rows, sheet = [], [faces.take(range(3))]
+    for label, name, params in task.track(methods, "masks"):
+        made = released(faces, name, task.seed, **params)
+        data = AttackData(faces, made.faces)
+        for scenario in ATTACKS:
+            rows.append(attack(scenario, Eigenfaces(), data, method=label, components="all"))
+        for few in (n for n in (10, 30) if n < len(faces)):
+            rows.append(attack("naive", Eigenfaces(few), data, method=label, components=str(few)))
+        sheet.append(made.of(range(3)))
+    captions = ("original", *(label for label, _, _ in methods))
+    notes = (
+        f"{len(faces)} people; Eigenfaces with all components, trained on the gallery",
+        "naive matching also with the first 10 and 30 components only: the paper does not say how many it kept",
+    )
+    return Findings(rows, notes, layout(sheet, ("", "", ""), captions))
+
+
+def thresholds(task: Task) -> Findings:
+    """Fig. 6a: black and white by a threshold."""
+    faces = task.faces(PEOPLE)
+    rows = []
+    values = task.scale.levels(sorted(set(THRESHOLDS)), keep=(5, 65, 118, 120, 250))
+    for t in task.track(values, "thresholds"):
+        made = released(faces, "threshold", task.seed, t=float(t))
+        data = AttackData(faces, made.faces)
+        rows += [attack(scenario, Eigenfaces(), data, threshold=t) for scenario in ATTACKS]
+    return Findings(rows, (f"{len(faces)} people; Eigenfaces with all components",))
+
+
+@dataclass(frozen=True, eq=False)
+class _Again:
+    """The attacker's own run of a method on the originals."""
+
+    made: FaceSet
+
+    def __call__(self, originals: FaceSet) -> FaceSet:
+        return self.made
+
+
+def noise(task: Task) -> Findings:
+    """Fig. 6b: random values at the same positions of all images; and flipped pixels in black and white."""
+    faces = task.faces(PEOPLE)
+    rows: list[Row] = []
+    pixels = faces.shape[1] * faces.shape[2]
+    for m in task.track(task.scale.levels(NOISE, keep=(6000, 9000, 13000)), "noise"):
+        for kind, name in (("grey", "noise"), ("black and white", "noise-bw")):
+            made = released(faces, name, task.seed, m=m)
+            labels = {"pixels": m, "share": m / pixels, "kind": kind}
+            own = released(faces, name, task.seed + 1, m=m).of(range(len(faces)))
+            tries = AttackData(faces, made.faces, imitate=_Again(own))
+            rows += [attack(s, Eigenfaces(), AttackData(faces, made.faces), **labels) for s in ATTACKS]
+            rows.append({**attack("parrot", Eigenfaces(), tries, **labels), "attack": "parrot, own noise"})
+    notes = (
+        f"{len(faces)} people of {pixels} pixels; Eigenfaces with all components",
+        "parrot recognition with the release as gallery, and with a gallery that the attacker made noisy again",
+    )
+    return Findings(rows, notes)
+
+
+def sheet(task: Task) -> Findings:
+    """Fig. 7a: one face released at rising k by both methods."""
+    faces = task.faces(PEOPLE)
+    ks = [k for k in KS if k <= len(faces)]
+    rows: list[Row] = []
+    lines = []
+    for label, name in METHODS.items():
+        shown = []
+        for k in ks:
+            made = released(faces, _recipe_of(name, k), task.seed)
+            shown.append(made.of([0]))
+            rows.append({"method": label, "k": k, "loss": _loss(faces, made)})
+        lines.append(layout(shown, ("",), ()).images[0])
+    first = layout([faces.take([0])], ("",), ()).images[0]
+    images = np.stack([np.concatenate([first, line]) for line in lines])
+    return Findings(rows, (), Pictures(images, tuple(METHODS), ("original", *(f"k = {k}" for k in ks))))
+
+
+def _recipe_of(name: str, k: int) -> Recipe:
+    return recipe(name, k=k, distance="eigen") if name == "k-same-pixel" else recipe(name, k=k)
+
+
+def curves(task: Task) -> Findings:
+    """Fig. 7b: recognition of 805 k-Samed faces, averaged over runs."""
+    faces = task.faces(MANY)
+    runs = task.scale.runs(RUNS)
+    ks = [k for k in KS if 2 * k <= len(faces)]
+    knows = Trained.on(Eigenfaces(), faces)
+    rows: list[Row] = []
+    for k in task.track(ks, "k-Same"):
+        for label, name in METHODS.items():
+            scores = []
+            for run in range(runs):
+                made = released(faces, _recipe_of(name, k), task.seed + run)
+                data = AttackData(faces, made.faces)
+                scores.append(run_attack("naive", knows, data).scores)
+                if run == 0:
+                    rows += [
+                        {**rated(run_attack(scenario, Eigenfaces(), data), method=label, k=k), "runs": 1}
+                        for scenario in ("reverse", "parrot")
+                    ]
+            rows.append(mean_rate(scores, method=label, k=k, attack="naive", recogniser="eigenfaces"))
+    notes = (
+        f"{len(faces)} people, naive matching averaged over {runs} runs, reverse and parrot matching of one run",
+        "neighbours are sought among eigenface coefficients that hold 95 % of the variance, as is k-Same-Eigen's mean",
+    )
+    return Findings(rows, notes)
+
+
+def equal_protection(task: Task) -> Findings:
+    """Section 5.4: what k-Same, noise and black-out lose where each leaves no more than a guess."""
+    faces = task.faces(PEOPLE)
+    knows = Trained.on(Eigenfaces(), faces)
+    rows: list[Row] = []
+    most = faces.shape[1] * faces.shape[2]
+    tried: Sequence[tuple[str, str, dict[str, Any]]] = (
+        ("k-Same, k = 100", "k-same-pixel", {"k": min(100, len(faces) // 2)}),
+        ("k-Same, k = all", "average", {}),
+        ("noise, 13,000 pixels", "noise", {"m": min(13000, most)}),
+        ("blackout", "blackout", {}),
+    )
+    for label, name, params in tried:
+        made = released(faces, name, task.seed, **params)
+        rate = rated(run_attack("naive", knows, AttackData(faces, made.faces)), method=label)
+        rows.append({**rate, "loss": _loss(faces, made)})
+    return Findings(rows, (f"{len(faces)} people, guessing names {pct(1 / len(faces))}",))
+
+
+def linear_time(task: Task) -> Findings:
+    """Section 4.2: how the time of k-Same grows with the number of faces."""
+    numbers = task.scale.levels((500, 1000, 2000, 4000), keep=(500, 4000))
+    rng = np.random.default_rng(task.seed)
+    rows: list[Row] = []
+    for n in task.track(numbers, "timing"):
+        codes = rng.standard_normal((n, 60))
+        best: dict[str, list[float]] = {"distances": [], "grouping": [], "together": []}
+        for _ in range(3):
+            start = time.process_time()
+            distances = squared_distances(codes)
+            middle = time.process_time()
+            partition(distances, 10, "greedy", np.random.default_rng(task.seed))
+            end = time.process_time()
+            for what, spent in (("distances", middle - start), ("grouping", end - middle), ("together", end - start)):
+                best[what].append(spent)
+        rows += [{"n": n, "part": part, "seconds": max(min(times), 1e-4)} for part, times in best.items()]
+    for part in ("distances", "grouping", "together"):
+        mine = Rows(rows).where(part=part)
+        slope = float(np.polyfit(np.log(mine.column("n")), np.log(mine.column("seconds")), 1)[0])
+        rows.append({"part": f"{part}, exponent", "exponent": slope})
+    return Findings(rows, ("processor seconds, k = 10, 60 coefficients a face; time is not repeatable to the digit",))
+
+
+PAPER = Paper(
+    "newton2005",
+    "E. Newton, L. Sweeney, B. Malin. Preserving Privacy by De-Identifying Face Images. IEEE TKDE 17(2), 2005.",
+    "FERET: 200 people unless said otherwise, 805 for k-Same; 99 x 134 pixels in grey",
+    (
+        Experiment(
+            "fig2",
+            "Fig. 2",
+            "What BlackOut and Average lose",
+            losses,
+            (Sheet("fig2", "Two people, blacked out and averaged."),),
+        ),
+        Experiment(
+            "table",
+            "section 5.3",
+            "Masks under three attacks",
+            ad_hoc,
+            (
+                Sheet("masks", "Three people behind each mask."),
+                Bars(
+                    "table",
+                    "Recognition of masked faces, all components.",
+                    "method",
+                    "rank1",
+                    ("attack",),
+                    {"components": "all"},
+                ),
+            ),
+        ),
+        Experiment(
+            "fig6a",
+            "Fig. 6a",
+            "Threshold",
+            thresholds,
+            (
+                Curves(
+                    "fig6a",
+                    "Recognition of black-and-white faces.",
+                    "threshold",
+                    "rank1",
+                    ("attack",),
+                    x_label="threshold, grey value",
+                ),
+            ),
+        ),
+        Experiment(
+            "fig6b",
+            "Fig. 6b",
+            "Noise",
+            noise,
+            (
+                Curves(
+                    "fig6b",
+                    "Recognition of noisy faces; in black and white, pixels are flipped.",
+                    "pixels",
+                    "rank1",
+                    ("kind", "attack"),
+                    x_label="pixels made noisy, of 13,266",
+                ),
+            ),
+        ),
+        Experiment("fig7a", "Fig. 7a", "k-Samed faces", sheet, (Sheet("fig7a", "One person released at rising k."),)),
+        Experiment(
+            "fig7b",
+            "Fig. 7b",
+            "Recognition of k-Samed faces",
+            curves,
+            (
+                Curves(
+                    "fig7b",
+                    "Naive, reverse and parrot recognition of k-Samed faces and the bound.",
+                    "k",
+                    "rank1",
+                    ("method", "attack"),
+                    x_label="k",
+                    bound=True,
+                    logarithmic=True,
+                ),
+            ),
+        ),
+        Experiment(
+            "loss",
+            "section 5.4",
+            "Loss at equal protection",
+            equal_protection,
+            (Bars("loss", "Mean Euclidean loss in grey values.", "method", "loss", (), y_label="loss", share=False),),
+        ),
+        Experiment(
+            "time",
+            "section 4.2",
+            "Time of k-Same",
+            linear_time,
+            (
+                Curves(
+                    "time",
+                    "Processor seconds over the number of faces.",
+                    "n",
+                    "seconds",
+                    ("part",),
+                    {"part": ("distances", "grouping", "together")},
+                    "faces",
+                    "seconds",
+                    share=False,
+                    logarithmic=True,
+                ),
+            ),
+        ),
+    ),
+    CLAIMS,
+)

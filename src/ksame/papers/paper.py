@@ -1,0 +1,30 @@
+"""What a paper is: where it was published, its experiments, its claims."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ksame.papers.claims import Claim
+from ksame.papers.experiment import Experiment
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One of the papers that this package implements.
+
+    Parameters
+    ----------
+    name : str
+        What the command line calls it.
+    citation : str
+    data : str
+        The faces the paper had, in words.
+    experiments : tuple of Experiment
+    claims : tuple of Claim
+    """
+
+    name: str
+    citation: str
+    data: str
+    experiments: tuple[Experiment, ...]
+    claims: tuple[Claim, ...]

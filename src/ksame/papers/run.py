@@ -1,0 +1,172 @@
+"""Running experiments: in several processes, each result kept as soon as it is there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from multiprocessing import get_context
+from pathlib import Path
+
+from ksame.errors import UsageError, parameter_error
+from ksame.papers.data import Data, FolderData, SyntheticData, load_saved
+from ksame.papers.experiment import FULL, SCALES, Experiment, Outcome, Scale, Task, perform
+from ksame.papers.paper import Paper
+from ksame.progress import Track, silent
+
+PAPERS = ("newton2005", "gross2005", "gross2006", "gross2007", "sun2015")
+"""What can be reproduced, oldest first."""
+
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+Tell = Callable[[Outcome], None]
+"""Called with every experiment that is done."""
+
+
+def load_paper(name: str) -> Paper:
+    """Return a paper by its name."""
+    if name not in PAPERS:
+        raise UsageError(f"There is no paper {name!r} to reproduce. Choose all or one of: {', '.join(PAPERS)}.")
+    paper: Paper = import_module(f"ksame.papers.{name}").PAPER
+    return paper
+
+
+@dataclass(frozen=True)
+class _Job:
+    """An experiment to be run by another process."""
+
+    paper: str
+    experiment: str
+    scale: str
+    seed: int
+    saved: Path | None
+    folder: Path
+    fresh: bool
+
+
+def run_experiments(
+    papers: Sequence[Paper],
+    folder: Path,
+    *,
+    data: Data | None = None,
+    scale: Scale = FULL,
+    seed: int = 0,
+    jobs: int = 1,
+    fresh: bool = False,
+    track: Track = silent,
+    tell: Tell = lambda outcome: None,
+) -> dict[str, dict[str, Outcome]]:
+    """Run the experiments of papers, or take what an earlier call left in ``folder``.
+
+    Parameters
+    ----------
+    papers : sequence of Paper
+    folder : Path
+        Every experiment's numbers appear in a sub-folder of its paper's name as soon as it is done.
+    data : Data, optional
+        People who do not exist by default.
+    scale : Scale
+    seed : int
+    jobs : int
+        Processes at a time; one runs in this process.
+    fresh : bool
+        Compute all again.
+    track : Track
+        Shows progress.
+    tell : callable
+        Hears of every experiment that is done.
+
+    Returns
+    -------
+    outcomes : mapping of paper to mapping of experiment to Outcome
+    """
+    if jobs < 1:
+        raise parameter_error("jobs", "reproduce", "a positive integer", jobs)
+    if seed < 0:
+        raise parameter_error("seed", "reproduce", "zero or a positive integer", seed)
+    source = SyntheticData() if data is None else data
+    task = Task(source, scale, seed)
+    todo = [(paper, experiment) for paper in papers for experiment in paper.experiments]
+    outcomes: dict[str, dict[str, Outcome]] = {paper.name: {} for paper in papers}
+    run = _in_turn if jobs == 1 else _side_by_side
+    finished = run(todo, task, folder, jobs, fresh)
+    for _ in track(range(len(todo)), "experiments"):
+        outcome = next(finished)
+        outcomes[outcome.paper][outcome.experiment] = outcome
+        tell(outcome)
+    return outcomes
+
+
+def _in_turn(
+    todo: Sequence[tuple[Paper, Experiment]], task: Task, folder: Path, jobs: int, fresh: bool
+) -> Iterator[Outcome]:
+    for paper, experiment in todo:
+        yield perform(paper.name, experiment, task, folder / paper.name, fresh=fresh)
+
+
+def _side_by_side(
+    todo: Sequence[tuple[Paper, Experiment]], task: Task, folder: Path, jobs: int, fresh: bool
+) -> Iterator[Outcome]:
+    with tempfile.TemporaryDirectory(prefix="ksame-") as scratch, _one_thread_each():
+        saved = None
+        if isinstance(task.data, FolderData):
+            saved = Path(scratch) / "faces.npz"
+            task.data.save(saved)
+        pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_quiet)
+        try:
+            named = sorted(todo, key=lambda pair: not pair[1].heavy)
+            works = [
+                pool.submit(
+                    _work,
+                    _Job(p.name, e.name, task.scale.name, task.seed, saved, folder / p.name, fresh),
+                )
+                for p, e in named
+            ]
+            for done in as_completed(works):
+                yield done.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+_DATA: dict[Path, FolderData] = {}
+
+
+def _work(job: _Job) -> Outcome:
+    """Run one experiment in a process of its own."""
+    data: Data = SyntheticData()
+    if job.saved is not None:
+        if job.saved not in _DATA:
+            _DATA[job.saved] = load_saved(job.saved)
+        data = _DATA[job.saved]
+    experiment = next(e for e in load_paper(job.paper).experiments if e.name == job.experiment)
+    task = Task(data, SCALES[job.scale], job.seed)
+    return perform(job.paper, experiment, task, job.folder, fresh=job.fresh)
+
+
+def _quiet() -> None:
+    """Let a worker leave interruptions to its parent, and use one thread."""
+    import signal
+
+    import cv2
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    cv2.setNumThreads(1)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let processes started inside use one thread each: threads of several would wait for one another."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

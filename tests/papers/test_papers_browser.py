@@ -1,0 +1,63 @@
+"""The page in a real Chromium: no console message, no request, nothing wider than the window."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from PIL import Image
+
+from ksame.papers import TINY, SyntheticData, write_reproduction
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--enable-logging=stderr",
+    "--v=0",
+    "--virtual-time-budget=2000",
+]
+
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason="no chromium on PATH; install it with: apt-get install chromium"
+)
+
+
+@pytest.fixture(scope="module")
+def page(performed, few, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    names = ["fig2", "table", "fig7b"]
+    paper = few("newton2005", *names)
+    outcomes = {"newton2005": {name: performed("newton2005", name) for name in names}}
+    write_reproduction([paper], outcomes, folder, data=SyntheticData(), scale=TINY, seed=0)
+    return folder / "index.html"
+
+
+def browse(page, folder, *flags):
+    profile = f"--user-data-dir={folder / 'profile'}"
+    return subprocess.run(
+        [BROWSER, *FLAGS, profile, *flags, page.as_uri()], capture_output=True, text=True, timeout=120, check=True
+    )
+
+
+@pytest.mark.parametrize("width", [1280, 500])
+def test_it_draws_without_a_message(page, tmp_path, width):
+    shot = tmp_path / "shot.png"
+    done = browse(page, tmp_path, f"--window-size={width},1200", f"--screenshot={shot}")
+    assert "CONSOLE" not in done.stderr, done.stderr
+    assert not re.search(r"https?://", done.stderr)
+    with Image.open(shot) as picture:
+        assert picture.size == (width, 1200)
+        assert len(picture.convert("RGB").getcolors(1 << 24)) > 100, "an empty page"
+
+
+def test_all_figures_are_shown(page, tmp_path):
+    done = browse(page, tmp_path, "--dump-dom")
+    assert done.stdout.count("<figure>") == 4
+    assert done.stdout.count("<tr>") > 9
