@@ -88,6 +88,7 @@ class Recording(Media):
             turn = _turn(first)
             size = (first.height, first.width) if turn % 2 else (first.width, first.height)
         super().__init__(path, size, n_frames, exact=exact, rate=rate, time_base=time_base)
+        self.turn = turn  # of the whole recording: asking every frame ties each into a cycle that frees it late
         self.has_sound = has_sound
         if aspect:
             self.aspect = 1 / aspect if turn % 2 else aspect
@@ -110,8 +111,7 @@ class Recording(Media):
                 raise _damaged(self.path, index + 1, error) from error
 
     def _upright(self, frame: VideoFrame, reformatter: VideoReformatter) -> Pixels:
-        turn = _turn(frame)
-        width, height = reversed(self.size) if turn % 2 else self.size
+        width, height = reversed(self.size) if self.turn % 2 else self.size
         matrix = _MATRICES.get(int(frame.colorspace))
         if matrix is None:
             matrix = _BT709 if min(self.size) >= _HD_HEIGHT else _BT601
@@ -127,7 +127,7 @@ class Recording(Media):
             dst_color_range=2,
         )
         pixels = np.asarray(flat.to_ndarray(), dtype=np.uint8)
-        return pixels if turn == 0 else turned(pixels, turn)
+        return pixels if self.turn == 0 else turned(pixels, self.turn)
 
 
 def turned(pixels: Pixels, turn: int) -> Pixels:
