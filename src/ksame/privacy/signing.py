@@ -5,18 +5,22 @@ from __future__ import annotations
 import base64
 import binascii
 from pathlib import Path
-
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+from typing import TYPE_CHECKING
 
 from ksame.errors import InputError
+
+if TYPE_CHECKING:  # loaded where keys are used: most runs sign nothing
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 _HOW = "make one with: openssl genpkey -algorithm ed25519 -out key.pem && openssl pkey -in key.pem -pubout -out key.pub"
 
 
 def load_private_key(path: Path) -> Ed25519PrivateKey:
     """Read an unencrypted PEM file."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
     try:
         key = load_pem_private_key(path.read_bytes(), password=None)
     except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
@@ -28,6 +32,10 @@ def load_private_key(path: Path) -> Ed25519PrivateKey:
 
 def load_public_key(path: Path) -> Ed25519PublicKey:
     """Read a PEM file."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
     try:
         key = load_pem_public_key(path.read_bytes())
     except (OSError, ValueError, UnsupportedAlgorithm) as error:
@@ -44,6 +52,8 @@ def sign(data: bytes, key: Ed25519PrivateKey) -> bytes:
 
 def signed_by(data: bytes, signature: bytes, key: Ed25519PublicKey) -> bool:
     """Return whether ``signature`` was made for exactly these bytes with that key."""
+    from cryptography.exceptions import InvalidSignature
+
     try:
         key.verify(base64.b64decode(signature.strip(), validate=True), data)
     except (InvalidSignature, binascii.Error, ValueError):

@@ -27,6 +27,7 @@ from ksame.scene.masking import FILL, MASKS, Mask, rectangle
 from ksame.scene.media import Encoding, Media, Output, check_destination, open_media
 from ksame.scene.people import Everyone, join, treatments
 from ksame.scene.preparing import Prepared, References, prepare
+from ksame.scene.replacing.canvas import canvas
 from ksame.scene.replacing.identities import Subject, View
 from ksame.scene.replacing.rim import Cover
 from ksame.scene.risk import AtRisk, stretches
@@ -261,8 +262,11 @@ def _decided(
     recogniser = SFace()
     wishes = treatments(everyone.people, keep=options.keep, only=options.only, mask=options.mask)
     if options.method not in MASKS:
+        canvas()
+        give_back_memory()  # what making the canvas took, before the recogniser comes
         inner = track if len(seen) == 1 else brake.track
         each(seen, lambda one: _prepare(one, recogniser, inner), options.workers, brake, track, _KNOWING)
+        give_back_memory()
     return make_plans(
         wishes,
         subjects_of([one.prepared for one in seen], everyone),

@@ -12,6 +12,7 @@ import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.models import Recogniser, five_points
+from ksame.scene.looking.storage import give_back_memory
 from ksame.scene.media import Frame
 from ksame.scene.replacing.face import Glimpse, Reference, average
 from ksame.scene.replacing.identities import View
@@ -22,7 +23,7 @@ from ksame.scene.sightings import Cast, How, Sighting, Track
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import with_forehead
 
-SAMPLES = 9
+SAMPLES = 7
 """Frames over which a person's look in one track is averaged."""
 VIEWS = 2
 """Views of a person in one recording by which surrogates are judged."""
@@ -107,6 +108,7 @@ def prepare(
                 continue
             if (track.number, frame.index) in looks:
                 raw[track.person].append(_view(frame.pixels, face, face.points, recogniser))
+                give_back_memory()
             if frame.index in samples[track.number]:
                 glimpse = Glimpse.of(frame.pixels, face.points, face.blendshapes)
                 open_tracks[track.number].append(glimpse)
@@ -142,7 +144,7 @@ class _Raw:
 
 def _sampled(track: Track) -> set[int]:
     """Choose frames, evenly spread, in which the face is seen well; any with a mesh where there are none."""
-    good = track.meshed()
+    good = track.poses.any(axis=1)  # as good as asking for meshes, without reading them all
     frontal = good & (abs(track.poses[:, 0]) < _FRONTAL) & (track.how == How.SEEN)
     rows = np.flatnonzero(frontal if frontal.any() else good)
     if len(rows) > SAMPLES:

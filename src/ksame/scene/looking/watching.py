@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
+import cv2
 import numpy as np
 
 from ksame.errors import InputError
@@ -74,12 +75,18 @@ def look(
         growing = work / "growing"
         shutil.rmtree(growing, ignore_errors=True)
         growing.mkdir(parents=True)
-    # Whole frames are searched in a thread of their own: a network for whole frames takes much memory a thread.
-    with ThreadPoolExecutor(1, "scout") as scout, ThreadPoolExecutor(options.threads, "follower") as pool:
-        watcher = _Watcher(size, growing, options, scout, pool, still=still)
-        for frame in track(frames, "looking"):
-            watcher.read(frame)
-        watcher.end()
+    # Whole frames are searched in a thread of their own: a network for whole frames takes much memory a thread. OpenCV
+    # gets no threads beside these: a search takes as long with two, and half as much work again.
+    threads = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        with ThreadPoolExecutor(1, "scout") as scout, ThreadPoolExecutor(options.threads, "follower") as pool:
+            watcher = _Watcher(size, growing, options, scout, pool, still=still)
+            for frame in track(frames, "looking"):
+                watcher.read(frame)
+            watcher.end()
+    finally:
+        cv2.setNumThreads(threads)
     found = _finished(watcher, work)  # after the threads gave their networks back
     give_back_memory()
     if growing is not None:

@@ -135,8 +135,8 @@ class Glimpse:
     """
 
     shape: FloatArray
-    seen: Rows
-    soft: Rows
+    seen: NDArray[np.float16]
+    soft: NDArray[np.float16]
     expression: FloatArray
     grain: float
 
@@ -145,8 +145,8 @@ class Glimpse:
         """Take a person from a frame; points of shape (478, 3) as in :class:`ksame.models.Mesh`."""
         return cls(
             aligned(points, canvas())[0],
-            sample(frame, points, _FINE),
-            sample(frame, points, _SOFT),
+            sample(frame, points, _FINE).astype(np.float16),
+            sample(frame, points, _SOFT).astype(np.float16),
             expression_of(blendshapes),
             noise_of(frame, points),
         )
@@ -155,8 +155,8 @@ class Glimpse:
 def average(glimpses: Sequence[Glimpse]) -> Reference:
     """Average a person over frames."""
 
-    def middle(rows: Sequence[Rows]) -> Rows:
-        return rows[0] if len(rows) == 1 else np.median(np.stack(rows), axis=0).astype(np.float32)
+    def middle(rows: Sequence[NDArray[np.float16]]) -> Rows:
+        return np.sort(np.stack(rows), axis=0)[len(rows) // 2].astype(np.float32)
 
     return Reference(
         np.mean([one.shape for one in glimpses], axis=0),
