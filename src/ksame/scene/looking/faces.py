@@ -97,6 +97,8 @@ class Face:
     sure : float
         The highest score of a detection; 1 once a mesh was believed.
     best : list of Picture
+    guessed : bool
+        Whether its place in the last frame was guessed, not seen.
     """
 
     number: int
@@ -109,6 +111,8 @@ class Face:
     n_seen: int = 0
     sure: float = 0.0
     best: list[Picture] = field(default_factory=list)
+    guessed: bool = False
+    _row: NDArray[np.float32] = field(default_factory=lambda: row_of(None))  # the last that was not guessed
 
     @property
     def length(self) -> int:
@@ -121,9 +125,25 @@ class Face:
         box[:2] += self.speed * min(self.missing + 1, 3)
         return box
 
+    def rest(self) -> Found:
+        """Take down a frame without looking: the face is where it should be, until the next frame tells better."""
+        move = np.append(self.speed, 0.0)
+        mesh = self.last.mesh
+        moved = None if mesh is None else Mesh(mesh.points + move, mesh.presence, mesh.blendshapes, mesh.pose)
+        found = Found(self.expected(), moved, None)
+        self.spool.append(row_of(found))
+        self.guessed = True
+        self.last = found
+        return found
+
     def write(self, found: Found | None) -> None:
         """Take down a frame."""
-        self.spool.append(row_of(found))
+        row = row_of(found)
+        if self.guessed:  # between two frames that were seen; without the second it was not seen either
+            self.spool.amend(row if found is None else 0.5 * (self._row + row))
+            self.missing += found is None
+        self.guessed, self._row = False, row
+        self.spool.append(row)
         if found is None:
             self.missing += 1
             return

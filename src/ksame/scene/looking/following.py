@@ -30,6 +30,7 @@ _SURELY = 1.4  # a search surely finds faces so many times larger than the small
 _OUT_OF_SIGHT = 5  # frames after which a face that comes back must look like itself
 _STRANGER = 0.3  # likeness below which it does not
 _DOUBTED = 4  # frames for which a face may be missing that was never surely seen, or only just
+_KNOWN = 5  # frames in which a face was seen before one may go by without looking
 _NEARBY = 4  # frames for which a missing face is looked for at its place; after that, in searches of whole frames
 _BLINK = 2  # frames that may be missing on the way back
 _MEMORY = 16 << 20  # bytes of frames kept for the way back
@@ -118,12 +119,17 @@ class Follower:
         search : Search or None
             None where the whole frame was not searched.
         """
-        seen = list(self._pool.map(lambda face: self._follow(rgb, face), self.faces))
+        resting = [face for face in self.faces if search is None and self._may_rest(face)]
+        awake = [face for face in self.faces if face not in resting]
+        found_of = dict(zip(map(id, awake), self._pool.map(lambda face: self._follow(rgb, face), awake), strict=True))
+        seen = [found_of[id(face)] if face in awake else face.rest() for face in self.faces]
         self._part(rgb, seen)
         fresh: list[Detection] = []
         if search is not None:
             fresh = self._confirm(rgb, seen, search)
         for face, found in zip(self.faces, seen, strict=True):
+            if face in resting:
+                continue
             face.write(found)
             if found is not None:
                 face.portray(frame, rgb, found)
@@ -142,6 +148,11 @@ class Follower:
         if face.missing > _NEARBY:
             return None
         return self.eyes.follow(rgb, face.last, face.expected(), self._needed(face))
+
+    def _may_rest(self, face: Face) -> bool:
+        """Tell whether a frame may go by without looking at a face: a small one that is followed well."""
+        small = side(face.last.box) < self.eyes.options.rest_side
+        return small and face.last.mesh is not None and not face.guessed and face.missing == 0 and face.n_seen > _KNOWN
 
     def _needed(self, face: Face) -> float:
         """Return how sure the detector must be to go on with a face: surer where it never was sure."""

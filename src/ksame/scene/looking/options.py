@@ -52,6 +52,8 @@ class Looking:
         Probability below which a mesh is not believed.
     mesh_side : float
         Faces smaller than so many pixels get no mesh.
+    rest_side : float
+        Faces smaller than so many pixels are looked at in two of three frames; the third lies between. 0 for never.
     yaw, pitch : float
         Meshes of heads turned further, in degrees, are not believed.
     patience : int
@@ -72,6 +74,7 @@ class Looking:
     tiny: float = 16.0
     presence: float = PRESENCE
     mesh_side: float = 30.0
+    rest_side: float = 80.0
     yaw: float = 55.0
     pitch: float = 45.0
     patience: int = 30

@@ -61,9 +61,13 @@ class Spool:
 
     def append(self, row: NDArray[np.float32]) -> None:
         """Add a row, (WIDTH,)."""
-        self._open.append(row)
         if len(self._open) >= _BLOCK:
             self._flush()
+        self._open.append(row)
+
+    def amend(self, row: NDArray[np.float32]) -> None:
+        """Put another row, (WIDTH,), in the place of the last."""
+        self._open[-1] = row
 
     def _flush(self) -> None:
         if not self._open:
