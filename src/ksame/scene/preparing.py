@@ -23,7 +23,7 @@ from ksame.scene.sightings import Cast, How, Sighting, Track
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import with_forehead
 
-SAMPLES = 7
+SAMPLES = 5
 """Frames over which a person's look in one track is averaged."""
 VIEWS = 2
 """Views of a person in one recording by which surrogates are judged."""

@@ -70,7 +70,7 @@ class Looking:
     doubtful: float = 0.45
     low: float = 0.3
     detect_every: int = 3
-    tiny_every: int = 96
+    tiny_every: int = 144
     tiny: float = 16.0
     presence: float = PRESENCE
     mesh_side: float = 30.0

@@ -221,9 +221,15 @@ def _fringe(places: Canvas, seen: Rows, lit: Rows) -> Rows:
 
 
 @lru_cache(maxsize=1)
-def _noise() -> NDArray[np.float32]:
-    """Return a tile of noise, the same in all channels, of unit standard deviation."""
-    return np.random.default_rng(0).standard_normal((512, 512)).astype(np.float32)[..., None]
+def _tile() -> NDArray[np.float32]:
+    return np.random.default_rng(0).standard_normal((512, 512)).astype(np.float32)
+
+
+def _noise(origin: FloatArray, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Return noise of unit standard deviation, the same in all channels, for a window that begins at ``origin``."""
+    tile = _tile()
+    rows, columns = ((np.arange(n) + int(o) * 7) % len(tile) for n, o in zip(shape, origin[::-1], strict=True))
+    return tile[rows[:, None], columns[None], None]
 
 
 def paint(
@@ -263,10 +269,7 @@ def paint(
     own = cv2.remap(frame[window], here[0], here[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     new = (now + 255 * DARK) * gains[..., :3] - 255 * DARK
     height, width = covered.shape
-    y, x = (int(v) % 128 for v in origin[::-1] * (7, 13))
-    tile = _noise()[y : y + height, x : x + width]
-    if tile.shape[:2] == covered.shape:
-        new += tile * np.float32(fitted.grain)
+    new += _noise(origin, covered.shape) * np.float32(fitted.grain)
     shown = gains[..., 3]
     new += (own - new) * (shown - 1).clip(0)[..., None]
     alpha = shown.clip(0, 1) * covered

@@ -27,7 +27,7 @@ _SWAPS = 60  # tries to better a choice of candidates
 _SHARP = 8.0  # how much more the worst-off count than the others
 _FEW = 8  # people by whom candidates are screened
 _ABREAST = 2  # candidates that are tried at a time
-_GOOD = 0.1  # how far below the recogniser's threshold a cost is good enough
+_GOOD = 0.08  # how far below the recogniser's threshold a cost is good enough
 
 
 @dataclass(frozen=True, eq=False)
