@@ -29,6 +29,7 @@ ORDER = (
     "scale",
     "vault",
     "app",
+    "__main__",
 )
 """Top to bottom: a room may import itself and what comes before it."""
 

@@ -1,4 +1,5 @@
 import json
+import os
 import resource
 import shutil
 import signal
@@ -280,7 +281,12 @@ def test_130_when_interrupted_while_writing_and_nothing_is_left_behind(people, t
 
 def test_1_and_no_half_link_table_when_the_disk_is_full(published, tmp_path, monkeypatch):
     table = linkage.Linkage.read(published.linkage)
-    monkeypatch.setattr(linkage.Linkage, "model_dump_json", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+
+    def full(handle, *_, **__):
+        os.close(handle)
+        raise OSError(28, "full")
+
+    monkeypatch.setattr(linkage.os, "fdopen", full)
     with pytest.raises(linkage.OutputError, match=r"cannot be written \(full\)"):
         table.write(tmp_path / "half.json")
     assert not (tmp_path / "half.json").exists()
