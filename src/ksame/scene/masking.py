@@ -26,7 +26,7 @@ MASKS = (FILL, BLACKOUT, *_ADHOC)
 """The masks by name."""
 _PAPER_HEIGHT = 134.0  # of the faces for which the papers give levels, in pixels
 _PAPER_PIXELS = 134 * 99
-_MESH = 1.22  # how far a mask reaches beyond a mesh
+_MESH = 1.4  # how far a mask reaches beyond a mesh: the rim alone still names people
 _BOX = 1.35  # how far it reaches beyond a box, grown already where it was tracked
 _COARSE = 24.0  # pixels across the face at which it is filled in
 
