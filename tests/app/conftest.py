@@ -22,7 +22,13 @@ from ksame.faces.landmarks import EYES_AND_NOSE
 from ksame.faces.reading import encode_png
 
 Run = Callable[..., Any]
-SOURCE = "from ksame.app.cli import main; print('ready', flush=True); main()"
+SOURCE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background inherit that it is ignored
+from ksame.app.cli import main
+print('ready', flush=True)
+main()
+"""
 
 
 def write_people(folder: Path, faces: FaceSet, **labels: list[str]) -> Path:

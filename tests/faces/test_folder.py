@@ -210,7 +210,7 @@ def test_what_is_no_folder_is_refused(two, folder, words):
 
 def test_a_folder_without_pictures_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
-    with pytest.raises(InputError, match=r"no pictures found \(\.jpeg, \.jpg, \.png"):
+    with pytest.raises(InputError, match=r"no pictures found \(\.jpeg, \.jpg, \.pgm, \.png"):
         load_folder(tmp_path)
 
 

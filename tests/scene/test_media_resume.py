@@ -16,7 +16,8 @@ from ksame.scene.media import Encoding, Output, open_media
 from scene.clips import make_clip, numbers, through
 
 RUN = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background inherit that it is ignored
 from pathlib import Path
 from ksame.scene.media import Encoding, Output, open_media
 source, destination, work, pause = sys.argv[1:]
