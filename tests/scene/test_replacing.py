@@ -108,6 +108,24 @@ def test_a_face_beyond_the_edge_of_the_picture_is_painted_as_far_as_it_goes(peop
     assert (out != cut).any()
 
 
+@pytest.mark.parametrize("shift", [(-900, 0), (900, 0), (0, -900), (0, 900)])
+def test_a_face_outside_the_picture_changes_nothing(people, shift):
+    view = people[0].views[0]
+    out = view.pixels.copy()
+    fitted = fit_surrogate(surrogate(), view.reference)
+    paint(view.pixels, view.points + np.array([*shift, 0]), fitted, out, Cover.SOFT)
+    assert np.array_equal(out, view.pixels)
+
+
+@pytest.mark.parametrize("cover", list(Cover))
+@pytest.mark.parametrize("shift", [(-150, -120), (150, 200)])
+def test_a_face_at_the_edge_is_no_obstacle(people, shift, cover):
+    view = people[0].views[0]
+    out = view.pixels.copy()
+    paint(view.pixels, view.points + np.array([*shift, 0]), fit_surrogate(surrogate(), view.reference), out, cover)
+    assert (out != view.pixels).any()
+
+
 def test_an_expression_is_put_on_and_taken_off():
     code = surrogate().code
     blends = np.zeros(len(BLENDSHAPES))

@@ -254,6 +254,8 @@ def paint(
     extended = with_forehead(points[:, :2])
     moved = extended.copy()
     moved[: len(points)] += fitted.change @ to_frame
+    if (extended.max(axis=0) < 0).any() or (extended.min(axis=0) > np.array(frame.shape[1::-1]) - 1).any():
+        return np.asarray(moved[: len(points)])  # wholly outside the frame
     window, soft = softened(frame, extended, _SOFT)
     origin = np.array([window[1].start, window[0].start])
     picks = places.picks
@@ -268,7 +270,6 @@ def paint(
     now = cv2.remap(soft, here[0], here[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     own = cv2.remap(frame[window], here[0], here[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     new = (now + 255 * DARK) * gains[..., :3] - 255 * DARK
-    height, width = covered.shape
     new += _noise(origin, covered.shape) * np.float32(fitted.grain)
     shown = gains[..., 3]
     new += (own - new) * (shown - 1).clip(0)[..., None]
@@ -277,11 +278,17 @@ def paint(
     part += (new - part) * alpha[..., None]
     onto[window] = np.rint(part).clip(0, 255).astype(np.uint8)
     if cover is not Cover.FACE:
-        ring = ring_window(extended, frame.shape)
-        shift = np.array([ring[1].start, ring[0].start])
-        inside = np.zeros(onto[ring].shape[:2], dtype=np.float32)
-        top, left = window[0].start - ring[0].start, window[1].start - ring[1].start
-        inside[top : top + height, left : left + width] = alpha
-        whole = cover_rim(onto[ring].astype(np.float32), inside, extended - shift, cover)
-        onto[ring] = np.rint(whole).clip(0, 255).astype(np.uint8)
+        _cover_ring(onto, extended, window, alpha, cover)
     return np.asarray(moved[: len(points)])
+
+
+def _cover_ring(
+    onto: ByteArray, points: FloatArray, window: tuple[slice, slice], alpha: NDArray[np.float32], cover: Cover
+) -> None:
+    """Change the ring round a new face that shows with ``alpha`` in a window of the frame, in place."""
+    ring = ring_window(points, onto.shape)
+    inside = np.zeros(onto[ring].shape[:2], dtype=np.float32)
+    top, left = (one.start - other.start for one, other in zip(window, ring, strict=True))
+    inside[top : top + alpha.shape[0], left : left + alpha.shape[1]] = alpha
+    changed = cover_rim(onto[ring].astype(np.float32), inside, points - [ring[1].start, ring[0].start], cover)
+    onto[ring] = np.rint(changed).clip(0, 255).astype(np.uint8)
