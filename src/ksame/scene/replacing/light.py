@@ -19,6 +19,7 @@ _BRIGHTER, _HUE = 0.08, 0.09  # the most by which detail may be brighter, and of
 _LEAST = 0.4  # the least share of its contrast that a surrogate keeps
 _SMOOTH = 5  # stations of the rim that are averaged
 _MOST = 0.45  # the most that the rim may brighten or darken, in logarithms
+_STIFF = (0.0, *[0.003] * 3, *[0.03] * 5)  # how unlikely directed light is, and light that is more uneven still
 _STRANGE = 0.3  # difference from the fitted light at which a pixel counts as no skin
 
 
@@ -86,7 +87,7 @@ def fit_light(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:
     design = places.slopes[sample].astype(np.float64)
     target = (seen[sample] - surrogate[sample]).astype(np.float64)
     weight = np.ones(len(sample))
-    ridge = 1e-3 * len(sample) * np.diag([0.0, *[1.0] * 8])
+    ridge = len(sample) * np.diag(_STIFF)
     for _ in range(5):
         weighted = design * weight[:, None]
         fit = np.linalg.solve(weighted.T @ design + ridge, weighted.T @ target)
