@@ -176,7 +176,7 @@ def noise_of(frame: NDArray[Any], points: FloatArray) -> float:
         return 0.0
     kernel = np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], dtype=np.float32)
     response = np.abs(cv2.filter2D(grey, cv2.CV_32F, kernel))
-    return float(np.median(response)) / 0.6745 / 6.0 * 1.5
+    return float(np.median(response)) / 0.6745 / 6.0
 
 
 def make_reference(frame: NDArray[Any], points: FloatArray, blendshapes: FloatArray) -> Reference:
