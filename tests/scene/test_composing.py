@@ -128,6 +128,14 @@ def test_only_means_everyone_else_is_kept():
     assert wishes == {"P1": Treatment.KEEP, "P2": Treatment.REPLACE}
 
 
+def test_only_does_not_keep_whoever_may_be_one_of_them():
+    everyone = join([cast_of(person("P1", [1.0, 0]), person("P2", [0, 1.0]), person("P3", None))], 0.45)
+    wishes = treatments(everyone.people, only=("P1",), strangers=everyone.strangers)
+    kept = {name for name, wish in wishes.items() if wish is Treatment.KEEP}
+    assert len(everyone.strangers) == 1
+    assert kept == set(everyone.people) - {"P1"} - everyone.strangers
+
+
 def test_unknown_people_are_refused_and_named():
     with pytest.raises(UsageError, match="no P7 here. People found: P1, P2"):
         treatments(("P1", "P2"), keep=("P7",))

@@ -270,7 +270,12 @@ def _warn(options: Options) -> None:
         )
     if options.keep or options.only:
         who = f"{', '.join(options.keep)} stay" if options.keep else f"Everyone but {', '.join(options.only)} stays"
-        warnings.warn(f"{who} as they are, and can be recognised.", PrivacyWarning, stacklevel=2)
+        warnings.warn(
+            f"{who} as they are, and can be recognised. Somebody taken for two people has two names: look at them all "
+            "with ksame people.",
+            PrivacyWarning,
+            stacklevel=2,
+        )
 
 
 def _check_places(

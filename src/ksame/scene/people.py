@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,9 +24,12 @@ class Everyone:
     ----------
     names : mapping of (file, local name) to name
         Names are "P1", "P2" and so on, by how much of the batch they are in.
+    strangers : frozenset of str
+        People never seen well enough to be told from others: any of them may be somebody who has a name already.
     """
 
     names: Mapping[Key, str]
+    strangers: frozenset[str] = frozenset()
 
     @property
     def people(self) -> tuple[str, ...]:
@@ -71,13 +74,24 @@ def join(casts: Sequence[Cast], same_person: float) -> Everyone:
         else:
             clusters[where].append((key, person))
             means[where] = np.mean([p.embedding for _, p in clusters[where] if p.embedding is not None], axis=0)
-    return Everyone({key: f"P{i + 1}" for i, cluster in enumerate(clusters) for key, _ in cluster})
+    return Everyone(
+        {key: f"P{i + 1}" for i, cluster in enumerate(clusters) for key, _ in cluster},
+        frozenset(f"P{i + 1}" for i, mean in enumerate(means) if mean is None),
+    )
 
 
 def treatments(
-    people: Sequence[str], *, keep: Sequence[str] = (), only: Sequence[str] = (), mask: Sequence[str] = ()
+    people: Sequence[str],
+    *,
+    keep: Sequence[str] = (),
+    only: Sequence[str] = (),
+    mask: Sequence[str] = (),
+    strangers: Collection[str] = (),
 ) -> dict[str, Treatment]:
     """Return what was asked for each person.
+
+    With ``only``, everyone else is kept, but not ``strangers``: each may be one of those who are not to be seen, in
+    profile or in the dark.
 
     Examples
     --------
@@ -93,6 +107,7 @@ def treatments(
     if twice:
         raise UsageError(f"{', '.join(twice)}: name each person in one of --keep, --only and --mask.")
     chosen = dict.fromkeys(people, Treatment.KEEP if only else Treatment.REPLACE)
+    chosen.update(dict.fromkeys(strangers, Treatment.REPLACE))
     chosen.update(dict.fromkeys(only, Treatment.REPLACE))
     chosen.update(dict.fromkeys(keep, Treatment.KEEP))
     chosen.update(dict.fromkeys(mask, Treatment.MASK))

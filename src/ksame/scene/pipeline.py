@@ -260,7 +260,9 @@ def _decided(
 ) -> Choice:
     """Get to know everyone and decide who becomes whom; the recogniser, which is large, does not outlive this."""
     recogniser = SFace()
-    wishes = treatments(everyone.people, keep=options.keep, only=options.only, mask=options.mask)
+    wishes = treatments(
+        everyone.people, keep=options.keep, only=options.only, mask=options.mask, strangers=everyone.strangers
+    )
     if options.method not in MASKS:
         canvas()
         give_back_memory()  # what making the canvas took, before the recogniser comes
