@@ -235,6 +235,13 @@ def sheet(task: Task) -> Findings:
     return Findings([{"k": k, "people": len(faces)} for k in ks], (), pictures)
 
 
+def _single_and_pooled(name: str) -> tuple[Curves, Curves]:
+    """Return the figures of recognition by single pictures, and by all pictures of a person together."""
+    single = Curves(name, "Single released pictures.", "k", "rank1", ("method",), {"attack": "naive"}, bound=True)
+    pooled = "All released pictures of a person together."
+    return single, Curves(f"{name}-pooled", pooled, "k", "rank1", ("method",), {"attack": "pooled"}, bound=True)
+
+
 PAPER = Paper(
     "gross2007",
     "R. Gross, L. Sweeney. Towards Real-World Face De-Identification. BTAS 2007.",
@@ -245,40 +252,14 @@ PAPER = Paper(
             "Fig. 5a",
             "k-Same where people have several expressions",
             expressions,
-            (
-                Curves(
-                    "fig5a", "Single released pictures.", "k", "rank1", ("method",), {"attack": "naive"}, bound=True
-                ),
-                Curves(
-                    "fig5a-pooled",
-                    "All released pictures of a person together.",
-                    "k",
-                    "rank1",
-                    ("method",),
-                    {"attack": "pooled"},
-                    bound=True,
-                ),
-            ),
+            _single_and_pooled("fig5a"),
         ),
         Experiment(
             "fig5b",
             "Fig. 5b",
             "k-Same where people are seen in several lights",
             lights,
-            (
-                Curves(
-                    "fig5b", "Single released pictures.", "k", "rank1", ("method",), {"attack": "naive"}, bound=True
-                ),
-                Curves(
-                    "fig5b-pooled",
-                    "All released pictures of a person together.",
-                    "k",
-                    "rank1",
-                    ("method",),
-                    {"attack": "pooled"},
-                    bound=True,
-                ),
-            ),
+            _single_and_pooled("fig5b"),
         ),
         Experiment(
             "fig8",
