@@ -20,7 +20,7 @@ from ksame.synthetic.talking import write_talking_head
 
 FRAMES = 24
 SIZE = (224, 192)
-MARK = "Zk9"
+MARK = "Zk9Lantern"
 
 
 def pixels(path: Path) -> np.ndarray:
