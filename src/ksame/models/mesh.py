@@ -65,6 +65,23 @@ class Mesh:
         return float(self.blendshapes[BLENDSHAPES.index(name)])
 
 
+@dataclass(frozen=True, eq=False)
+class _Network:
+    """An interpreter of one thread, and where its input and outputs are: asking for that takes long."""
+
+    interpreter: Any
+    input: int
+    outputs: tuple[int, ...]
+
+    @classmethod
+    def of(cls, content: bytes) -> _Network:
+        interpreter = Interpreter(model_content=content, num_threads=1)
+        interpreter.allocate_tensors()
+        outputs = sorted(interpreter.get_output_details(), key=lambda output: str(output["name"]))
+        places = tuple(int(output["index"]) for output in outputs)
+        return cls(interpreter, int(interpreter.get_input_details()[0]["index"]), places)
+
+
 class FaceMesh:
     """MediaPipe's face mesh. One object may be used from several threads; each gets its own interpreters.
 
@@ -121,7 +138,8 @@ class FaceMesh:
 
     def _from_points(self, rgb: ByteArray, points: FloatArray) -> Mesh:
         points, presence = self._points(rgb, _square_around(points))
-        blendshapes = self._run("blendshapes", points[list(BLENDSHAPE_POINTS), :2])[0]
+        marks = points[list(BLENDSHAPE_POINTS), :2].astype(np.float32)
+        blendshapes = self._run("blendshapes", marks)[0]
         pose = estimate_pose(points[: len(self._file.head)], self._file.head, self._file.weights)
         return Mesh(points, presence, blendshapes.reshape(-1).astype(np.float64), pose)
 
@@ -139,15 +157,13 @@ class FaceMesh:
 
     def _run(self, network: str, data: NDArray[Any]) -> list[NDArray[np.float32]]:
         """Run one of the two networks on one item; its outputs in the order of their names."""
-        interpreter = getattr(self._local, network, None)
-        if interpreter is None:
-            interpreter = Interpreter(model_content=getattr(self._file, network), num_threads=1)
-            interpreter.allocate_tensors()
-            setattr(self._local, network, interpreter)
-        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], data[None].astype(np.float32))
-        interpreter.invoke()
-        outputs = sorted(interpreter.get_output_details(), key=lambda output: str(output["name"]))
-        return [np.array(interpreter.get_tensor(output["index"])) for output in outputs]
+        ready = getattr(self._local, network, None)
+        if ready is None:
+            ready = _Network.of(getattr(self._file, network))
+            setattr(self._local, network, ready)
+        ready.interpreter.set_tensor(ready.input, data[None])
+        ready.interpreter.invoke()
+        return [ready.interpreter.get_tensor(output) for output in ready.outputs]
 
 
 def five_points(mesh: Mesh | FloatArray) -> FloatArray:

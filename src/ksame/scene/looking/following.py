@@ -31,10 +31,11 @@ _OUT_OF_SIGHT = 5  # frames after which a face that comes back must look like it
 _STRANGER = 0.3  # likeness below which it does not
 _DOUBTED = 4  # frames for which a face may be missing that was never surely seen, or only just
 _KNOWN = 5  # frames in which a face was seen before one may go by without looking
+_CALM = 0.04  # sides that such a face may move between frames
 _NEARBY = 4  # frames for which a missing face is looked for at its place; after that, in searches of whole frames
 _BLINK = 2  # frames that may be missing on the way back
 _MEMORY = 16 << 20  # bytes of frames kept for the way back
-_SHORTEST_MEMORY = 4  # frames
+_MOST = 96 << 20  # the same where fewer do not reach back to the last search for all faces
 
 
 class Eyes:
@@ -119,7 +120,7 @@ class Follower:
         search : Search or None
             None where the whole frame was not searched.
         """
-        resting = [face for face in self.faces if search is None and self._may_rest(face)]
+        resting = [face for face in self.faces if self._may_rest(frame, face)]
         awake = [face for face in self.faces if face not in resting]
         found_of = dict(zip(map(id, awake), self._pool.map(lambda face: self._follow(rgb, face), awake), strict=True))
         seen = [found_of[id(face)] if face in awake else face.rest() for face in self.faces]
@@ -149,10 +150,15 @@ class Follower:
             return None
         return self.eyes.follow(rgb, face.last, face.expected(), self._needed(face))
 
-    def _may_rest(self, face: Face) -> bool:
-        """Tell whether a frame may go by without looking at a face: a small one that is followed well."""
-        small = side(face.last.box) < self.eyes.options.rest_side
-        return small and face.last.mesh is not None and not face.guessed and face.missing == 0 and face.n_seen > _KNOWN
+    def _may_rest(self, frame: int, face: Face) -> bool:
+        """Tell whether a frame may go by without looking at a face: every second, if small, calm and followed well.
+
+        Half of the faces rest in even frames and half in odd ones, so that every frame has as much work.
+        """
+        size = side(face.last.box)
+        easy = size < self.eyes.options.rest_side and np.hypot(*face.speed) < _CALM * size
+        well = face.last.mesh is not None and not face.guessed and face.missing == 0 and face.n_seen > _KNOWN
+        return easy and well and (frame + face.number) % 2 == 0
 
     def _needed(self, face: Face) -> float:
         """Return how sure the detector must be to go on with a face: surer where it never was sure."""
@@ -249,9 +255,10 @@ class Follower:
 
     def _remember(self, rgb: ByteArray, boxes: Iterable[FloatArray]) -> None:
         self._past.append((rgb, list(boxes)))
-        longest = max(_SHORTEST_MEMORY, self.eyes.options.detect_every, _MEMORY // rgb.nbytes)
-        longest = min(longest, max(self.eyes.options.tiny_every, _SHORTEST_MEMORY))
-        while len(self._past) > longest:
+        options, size = self.eyes.options, rgb.nbytes
+        # Before the first frame in which a face is seen, as many frames as the margin are filled.
+        least = max(options.full_every - options.margin, min(options.full_every, _MOST // size), 1)
+        while len(self._past) > max(least, min(_MEMORY // size, options.tiny_every)):
             self._past.popleft()
 
 

@@ -42,8 +42,9 @@ class Looking:
     low : float
         How sure it must be where a face is expected.
     detect_every : int
-        Whole frames are searched every so many frames; between, faces are followed. In large frames, every second
-        search is for faces of at least 48 pixels only.
+        Whole frames are searched every so many frames; between, faces are followed. In large frames, two of three
+        searches are for faces of at least 48 pixels only: a smaller one that is found late is followed back to where
+        it appeared.
     tiny_every : int
         Whole frames are searched for small and for turned faces every so many frames; 0 for never.
     tiny : float
@@ -53,7 +54,8 @@ class Looking:
     mesh_side : float
         Faces smaller than so many pixels get no mesh.
     rest_side : float
-        Faces smaller than so many pixels are looked at in two of three frames; the third lies between. 0 for never.
+        Faces smaller than so many pixels are looked at in every second frame; where they are between is the middle.
+        0 for never.
     yaw, pitch : float
         Meshes of heads turned further, in degrees, are not believed.
     patience : int
@@ -69,7 +71,7 @@ class Looking:
     score: float = 0.6
     doubtful: float = 0.45
     low: float = 0.3
-    detect_every: int = 3
+    detect_every: int = 4
     tiny_every: int = 144
     tiny: float = 16.0
     presence: float = PRESENCE
@@ -81,6 +83,11 @@ class Looking:
     margin: int = 6
     same_person: float = 0.45
     threads: int = 2
+
+    @property
+    def full_every(self) -> int:
+        """After how many frames at most a whole frame is searched for smaller faces too."""
+        return 3 * self.detect_every
 
     def __post_init__(self) -> None:
         for name in ("score", "doubtful", "low", "presence"):

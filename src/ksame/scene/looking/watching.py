@@ -177,7 +177,7 @@ class _Watcher:
             return
         options, since = self.options, pending.index - self._shot
         tiny = options.tiny_every > 0 and since % options.tiny_every == 0
-        coarse = since % (2 * options.detect_every) == options.detect_every
+        coarse = since % options.full_every != 0
         pending.searched = self._scout.submit(
             search, self._eyes.detector, pending.rgb, options, tiny=tiny, coarse=coarse
         )
