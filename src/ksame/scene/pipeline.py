@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ksame import __version__
 from ksame.errors import InputError, UsageError
@@ -211,7 +212,10 @@ def deidentify_scenes(
     media, failed = _opened(jobs, options, work, resume=resume, force=force)
     state = Work.begin(work, [m.fingerprint for _, _, m in media], _key(options, 0), seed, resume=resume)
     try:
-        result = _run(media, failed, options, state, tracks, resume=resume, force=force, track=track)
+        with threadpool_limits(
+            1, "blas"
+        ):  # matrices are small and threads of our own many: more would only wait busily
+            result = _run(media, failed, options, state, tracks, resume=resume, force=force, track=track)
     except (InputError, UsageError):
         if not resume:  # there is nothing in it that the right command could go on with
             state.remove()

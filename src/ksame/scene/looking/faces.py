@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import cv2
 import numpy as np
@@ -124,6 +124,12 @@ class Face:
         box = self.last.box.copy()
         box[:2] += self.speed * min(self.missing + 1, 3)
         return box
+
+    def ahead(self) -> Face:
+        """Return a copy that may be followed further without this one being touched."""
+        spool = Spool(None)
+        spool.append(self._row)  # in the place of the last row, which may be amended
+        return replace(self, spool=spool, best=[])
 
     def rest(self) -> Found:
         """Take down a frame without looking: the face is where it should be, until the next frame tells better."""

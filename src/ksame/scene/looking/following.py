@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
+from enum import Enum
+from typing import TypeAlias
 
 import numpy as np
 
@@ -31,11 +33,20 @@ _OUT_OF_SIGHT = 5  # frames after which a face that comes back must look like it
 _STRANGER = 0.3  # likeness below which it does not
 _DOUBTED = 4  # frames for which a face may be missing that was never surely seen, or only just
 _KNOWN = 5  # frames in which a face was seen before one may go by without looking
-_CALM = 0.04  # sides that such a face may move between frames
+_CALM = 0.1  # sides that such a face may move between frames
 _NEARBY = 4  # frames for which a missing face is looked for at its place; after that, in searches of whole frames
 _BLINK = 2  # frames that may be missing on the way back
 _MEMORY = 16 << 20  # bytes of frames kept for the way back
 _MOST = 96 << 20  # the same where fewer do not reach back to the last search for all faces
+
+
+class _Rest(Enum):
+    """A frame that goes by without looking at a face."""
+
+    RESTS = "rests"
+
+
+_Step: TypeAlias = "Found | _Rest | None"
 
 
 class Eyes:
@@ -102,34 +113,79 @@ class Follower:
         self._pool = pool
         self._new_spool = new_spool
         self._count = 0
+        self._ways: dict[int, Future[list[_Step]]] | None = None  # on which faces have set out
         self._past: deque[tuple[ByteArray, list[FloatArray]]] = deque()  # frames of this shot and the boxes in them
 
     def cut(self) -> None:
         """End all: a new shot begins."""
         self.closed += self.faces
         self.faces = []
+        self._ways = None
         self._past.clear()
 
-    def step(self, frame: int, rgb: ByteArray, search: Search | None) -> None:
-        """Go on to the next frame.
+    def set_out(self, frames: Sequence[tuple[int, ByteArray]]) -> None:
+        """Begin to follow everyone through the frames of the next :meth:`advance`, each in a thread."""
+        largest_first = sorted(self.faces, key=lambda face: -side(face.last.box))  # small ones rest, and take less long
+        self._ways = {face.number: self._pool.submit(self._way, frames, face.ahead()) for face in largest_first}
+
+    def advance(self, frames: Sequence[tuple[int, ByteArray]], search: Search) -> None:
+        """Go on by several frames.
+
+        Everyone is followed through all of them at once; then the frames are gone through in order. Whoever turns out
+        to have gone astray on the way is followed anew from there.
 
         Parameters
         ----------
-        frame : int
-        rgb : ndarray of shape (height, width, 3)
-        search : Search or None
-            None where the whole frame was not searched.
+        frames : sequence of (int, ndarray of shape (height, width, 3))
+            Numbers and pictures.
+        search : Search
+            Of the last of them.
         """
-        resting = [face for face in self.faces if self._may_rest(frame, face)]
-        awake = [face for face in self.faces if face not in resting]
-        found_of = dict(zip(map(id, awake), self._pool.map(lambda face: self._follow(rgb, face), awake), strict=True))
-        seen = [found_of[id(face)] if face in awake else face.rest() for face in self.faces]
-        self._part(rgb, seen)
+        if self._ways is None:
+            self.set_out(frames)
+        ways = {number: way.result() for number, way in (self._ways or {}).items()}
+        self._ways = None
+        for i, (frame, rgb) in enumerate(frames):
+            steps = [
+                ways[face.number][i]
+                if face.number in ways
+                else self._pool.submit(self._step, frame, rgb, face).result()
+                for face in self.faces
+            ]
+            resting = [step is _Rest.RESTS for step in steps]
+            seen = [
+                face.rest() if isinstance(step, _Rest) else step for face, step in zip(self.faces, steps, strict=True)
+            ]
+            self._part(rgb, seen)
+            for face, step, one in zip(self.faces, steps, seen, strict=True):
+                if one is None and step is not None:
+                    ways.pop(face.number, None)
+            self._take(frame, rgb, seen, resting, search if i == len(frames) - 1 else None)
+
+    def _way(self, frames: Sequence[tuple[int, ByteArray]], ahead: Face) -> list[_Step]:
+        """Follow one face through some frames, without taking anything down but in itself."""
+        steps: list[_Step] = []
+        for frame, rgb in frames:
+            step = self._step(frame, rgb, ahead)
+            if isinstance(step, _Rest):
+                ahead.rest()
+            else:
+                ahead.write(step)
+            steps.append(step)
+        return steps
+
+    def _step(self, frame: int, rgb: ByteArray, face: Face) -> _Step:
+        return _Rest.RESTS if self._may_rest(frame, face) else self._follow(rgb, face)
+
+    def _take(
+        self, frame: int, rgb: ByteArray, seen: list[Found | None], resting: Sequence[bool], search: Search | None
+    ) -> None:
+        """Take down what was seen in a frame, and begin the faces that a search found."""
         fresh: list[Detection] = []
         if search is not None:
             fresh = self._confirm(rgb, seen, search)
-        for face, found in zip(self.faces, seen, strict=True):
-            if face in resting:
+        for face, found, rests in zip(self.faces, seen, resting, strict=True):
+            if rests:
                 continue
             face.write(found)
             if found is not None:

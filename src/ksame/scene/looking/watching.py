@@ -158,14 +158,14 @@ class _Watcher:
         if self.n_frames % _TIDY == 0:
             give_back_memory()
         if len(self._pending) > _AHEAD * self.options.detect_every:
-            self._look(self._pending.popleft())
+            self._look()
 
     def end(self) -> None:
         """Look at what is left."""
         if self._pending:
             self._search(self._pending[-1])
         while self._pending:
-            self._look(self._pending.popleft())
+            self._look()
         self._follower.cut()
         self._take_ended()
 
@@ -182,14 +182,31 @@ class _Watcher:
             search, self._eyes.detector, pending.rgb, options, tiny=tiny, coarse=coarse
         )
 
-    def _look(self, pending: _Pending) -> None:
-        if pending.cut:
+    def _look(self) -> None:
+        """Look at the frames up to the next that is searched as a whole."""
+        if self._pending[0].cut:  # the frame before was searched
             self._follower.cut()
             self._take_ended()
-            self.cuts.append(pending.index)
-        searched = None if pending.searched is None else pending.searched.result()
-        self._follower.step(pending.index, pending.rgb, searched)
+            self.cuts.append(self._pending[0].index)
+        frames, searched = self._block()
+        for _ in frames:
+            self._pending.popleft()
+        if searched is None:
+            raise RuntimeError("the last frame that was read was not searched")
+        self._follower.advance(frames, searched.result())
         self._take_ended()
+        following, searched = self._block()
+        if searched is not None and not self._pending[0].cut:
+            self._follower.set_out(following)
+
+    def _block(self) -> tuple[list[tuple[int, ByteArray]], Future[Search] | None]:
+        """Return the frames that wait up to the first that is searched, and that search if there is one."""
+        frames = []
+        for pending in self._pending:
+            frames.append((pending.index, pending.rgb))
+            if pending.searched is not None:
+                return frames, pending.searched
+        return frames, None
 
     def _take_ended(self) -> None:
         for face in self._follower.closed:

@@ -101,7 +101,7 @@ class Encoding:
     quality: int | None = None
     audio: Literal["keep", "drop"] = "keep"
     keep_metadata: tuple[str, ...] = ()
-    speed: str = "veryfast"
+    speed: str = "superfast"
 
     def __post_init__(self) -> None:
         known = sorted({codec for c in CONTAINERS.values() for codec in c.codecs} | {"png", "jpeg"})

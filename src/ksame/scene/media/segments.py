@@ -66,7 +66,7 @@ class Segments:
         if self._done:
             self.next_frame = (self._done - 1) * length + len(self._stamps(self._done - 1))
         self._piece: _Encoder | None = None
-        self._behind: Behind[tuple[VideoFrame, Stamp]] | None = None
+        self._behind: Behind[tuple[Pixels, Stamp]] | None = None
 
     def _name(self, number: int, suffix: str) -> Path:
         return self._folder / f"{number:06d}{suffix}"
@@ -90,14 +90,14 @@ class Segments:
         """Queue the next frame for the encoder."""
         if self._behind is None:
             self._behind = Behind(self._encode, depth(self._media.size))
-        self._behind.put((VideoFrame.from_ndarray(pixels, format="rgb24"), self._media.stamp(self.next_frame)))
+        self._behind.put((pixels, self._media.stamp(self.next_frame)))
         self.next_frame += 1
 
-    def _encode(self, item: tuple[VideoFrame, Stamp]) -> None:
-        frame, stamp = item
+    def _encode(self, item: tuple[Pixels, Stamp]) -> None:
+        pixels, stamp = item
         if self._piece is None:
             self._piece = _Encoder(self._name(self._done, ".nut"), self._media, self.settings)
-        self._piece.encode(frame, stamp)
+        self._piece.encode(VideoFrame.from_ndarray(pixels, format="rgb24"), stamp)
         if len(self._piece.stamps) == self._length:
             self._complete(self._piece)
 

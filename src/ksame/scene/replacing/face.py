@@ -267,19 +267,30 @@ def paint(
     scale = np.float32(0.5**level)
     base = (base + np.float32(0.5)) * scale - np.float32(0.5)
     gains = cv2.remap(sheet, base[0], base[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    now = cv2.remap(soft, here[0], here[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    own = cv2.remap(frame[window], here[0], here[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    new = (now + 255 * DARK) * gains[..., :3] - 255 * DARK
-    new += _noise(origin, covered.shape) * np.float32(fitted.grain)
-    shown = gains[..., 3]
-    new += (own - new) * (shown - 1).clip(0)[..., None]
-    alpha = shown.clip(0, 1) * covered
+    new: Any = cv2.remap(soft, here[0], here[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    new += np.float32(255 * DARK)
+    new *= gains[..., :3]
+    new += _noise(origin, covered.shape) * np.float32(fitted.grain) - np.float32(255 * DARK)
+    shown = gains[..., 3] * covered
+    _keep_own(new, frame[window], here, shown)
+    alpha = np.minimum(shown, np.float32(1))
     part = onto[window].astype(np.float32)
-    part += (new - part) * alpha[..., None]
-    onto[window] = np.rint(part).clip(0, 255).astype(np.uint8)
+    new -= part
+    new *= alpha[..., None]
+    part += new
+    onto[window] = cv2.convertScaleAbs(part.clip(0, 255, out=part))
     if cover is not Cover.FACE:
         _cover_ring(onto, extended, window, alpha, cover)
     return np.asarray(moved[: len(points)])
+
+
+def _keep_own(new: Any, frame: ByteArray, here: NDArray[np.float32], shown: NDArray[np.float32]) -> None:
+    """Put the person's own pixels, moved, where ``shown`` is above 1: eyeballs and the inside of the mouth."""
+    x, y, width, height = cv2.boundingRect((shown > 1).astype(np.uint8))
+    box = slice(y, y + height), slice(x, x + width)
+    if width and height:
+        own = cv2.remap(frame, here[0][box], here[1][box], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        new[box] += (own - new[box]) * (shown[box] - 1).clip(0)[..., None]
 
 
 def _cover_ring(

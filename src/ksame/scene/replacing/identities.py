@@ -163,26 +163,28 @@ class _Search:
         drawn, ages = self.draw(candidates)
         good = self.recogniser.threshold - _GOOD
         best, worst = 0, np.inf
-        everyone = tuple(range(len(self.people)))
+        order = list(range(len(self.people)))
         for start in range(0, candidates if candidates > 1 else 0, _ABREAST):
             now = range(start, min(start + _ABREAST, candidates))
-            tried = [(drawn[j], float(ages[j]), worst) for j in now]
-            values = self.pool.map(lambda one: self._worst(*one), tried)
-            for j, value in zip(now, values, strict=True):
+            tried = [(order, drawn[j], float(ages[j]), worst) for j in now]
+            for j, (value, who) in zip(now, self.pool.map(lambda one: self._worst(*one), tried), strict=True):
+                order = [who, *(i for i in order if i != who)]  # who is hard to suit is asked first
                 if value < worst:
                     best, worst = j, value
             if worst <= good:
                 break
-        return [(everyone, drawn[best])]
+        return [(tuple(range(len(self.people))), drawn[best])]
 
-    def _worst(self, surrogate: Surrogate, age: float, limit: float) -> float:
-        """Return the highest cost of a surrogate over everyone; infinity as soon as it is above a limit."""
-        worst = -np.inf
-        for person in self.people:
-            worst = max(worst, self.cost(person, surrogate, age))
-            if worst > limit:
-                return np.inf
-        return worst
+    def _worst(self, order: Sequence[int], surrogate: Surrogate, age: float, limit: float) -> tuple[float, int]:
+        """Return the highest cost of a surrogate over everyone, and whose it is; infinity once it is above a limit."""
+        worst, who = -np.inf, 0
+        for i in order:
+            cost = self.cost(self.people[i], surrogate, age)
+            if cost > limit:
+                return np.inf, i
+            if cost > worst:
+                worst, who = cost, i
+        return worst, who
 
     def several(self, n_groups: int, candidates: int) -> list[tuple[tuple[int, ...], Surrogate]]:
         """Deal people out to several faces; those that suit a few of them worst are left out early."""

@@ -47,25 +47,39 @@ class Spans:
     width: int
 
     @classmethod
-    def of(cls, points: FloatArray, triangles: IntArray, size: tuple[int, int], order: IntArray) -> Spans:
-        """Find the spans of ``triangles`` in an image of ``size``; later in ``order`` covers earlier."""
+    def of(
+        cls,
+        points: FloatArray,
+        triangles: IntArray,
+        size: tuple[int, int],
+        order: IntArray,
+        weights: FloatArray | None = None,
+    ) -> Spans:
+        """Find the spans of ``triangles`` in an image of ``size``; later in ``order`` covers earlier.
+
+        ``weights`` are what :func:`barycentric` gives, where the caller has them already.
+        """
+        if weights is None:
+            weights = barycentric(points, triangles)
         height, width = size
-        y = points[triangles[order], 1]
-        top = np.ceil(y.min(axis=1) - _EDGE).clip(0, height).astype(np.intp)
-        bottom = np.floor(y.max(axis=1) + _EDGE).clip(-1, height - 1).astype(np.intp)
+        a, b, c = (points[:, 1].take(corner) for corner in triangles[order].T)
+        lowest, highest = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
+        top = np.ceil(lowest - _EDGE).clip(0, height).astype(np.intp)
+        bottom = np.floor(highest + _EDGE).clip(-1, height - 1).astype(np.intp)
         rows = (bottom - top + 1).clip(min=0)
         rows[np.abs(signed_areas(points, triangles[order])) < _FLAT] = 0
         triangle = np.repeat(order, rows)
         row = np.repeat(top, rows) + _count_up(rows)
         left, right = np.zeros(len(row)), np.full(len(row), width - 1.0)
         # Inside means that all three weights, linear in x along a row, are not negative.
-        for slope, by_row, rest in barycentric(points, triangles).transpose(1, 2, 0):
-            tilt = slope[triangle]
-            level = by_row[triangle] * row + rest[triangle]
+        for slope, by_row, rest in weights.transpose(1, 2, 0):
+            tilt = slope.take(triangle)
+            level = by_row.take(triangle) * row + rest.take(triangle)
             steep = np.abs(tilt) > _FLAT
             root = np.where(steep, -level / np.where(steep, tilt, 1.0), np.where(level < -_EDGE, np.inf, -np.inf))
-            left = np.where(steep & (tilt < 0), left, np.maximum(left, root))
-            right = np.where(steep & (tilt < 0), np.minimum(right, root), right)
+            falls = steep & (tilt < 0)
+            np.maximum(left, root, out=left, where=~falls)
+            np.minimum(right, root, out=right, where=falls)
         first = np.ceil((left - _EDGE).clip(max=width)).astype(np.intp)
         last = np.floor((right + _EDGE).clip(min=-1.0)).astype(np.intp)
         return cls(triangle, row, first, (last - first + 1).clip(min=0), width)

@@ -239,10 +239,10 @@ class PiecewiseAffine:
             x and y in each of the others; zero where the mesh does not reach.
         """
         growth = signed_areas(points, self.triangles) / self.base_areas
-        spans = Spans.of(points, self.triangles, size, np.argsort(growth, kind="stable"))
+        weights = barycentric(points, self.triangles)
+        spans = Spans.of(points, self.triangles, size, np.argsort(growth, kind="stable"), weights)
         inside = np.zeros(size[0] * size[1], dtype=bool)
         inside[spans.pixels] = True
-        weights = barycentric(points, self.triangles)
         places = []
         for other in others:
             corners = other[self.triangles]
