@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
@@ -38,6 +39,15 @@ _NEARBY = 4  # frames for which a missing face is looked for at its place; after
 _BLINK = 2  # frames that may be missing on the way back
 _MEMORY = 16 << 20  # bytes of frames kept for the way back
 _MOST = 96 << 20  # the same where fewer do not reach back to the last search for all faces
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """A frame: its number, its pixels, and whether it is so short after the last that little can have changed."""
+
+    frame: int
+    rgb: ByteArray
+    brief: bool
 
 
 class _Rest(Enum):
@@ -123,12 +133,12 @@ class Follower:
         self._ways = None
         self._past.clear()
 
-    def set_out(self, frames: Sequence[tuple[int, ByteArray]]) -> None:
+    def set_out(self, frames: Sequence[Moment]) -> None:
         """Begin to follow everyone through the frames of the next :meth:`advance`, each in a thread."""
         largest_first = sorted(self.faces, key=lambda face: -side(face.last.box))  # small ones rest, and take less long
         self._ways = {face.number: self._pool.submit(self._way, frames, face.ahead()) for face in largest_first}
 
-    def advance(self, frames: Sequence[tuple[int, ByteArray]], search: Search) -> None:
+    def advance(self, frames: Sequence[Moment], search: Search) -> None:
         """Go on by several frames.
 
         Everyone is followed through all of them at once; then the frames are gone through in order. Whoever turns out
@@ -136,8 +146,7 @@ class Follower:
 
         Parameters
         ----------
-        frames : sequence of (int, ndarray of shape (height, width, 3))
-            Numbers and pictures.
+        frames : sequence of Moment
         search : Search
             Of the last of them.
         """
@@ -145,28 +154,26 @@ class Follower:
             self.set_out(frames)
         ways = {number: way.result() for number, way in (self._ways or {}).items()}
         self._ways = None
-        for i, (frame, rgb) in enumerate(frames):
+        for i, moment in enumerate(frames):
             steps = [
-                ways[face.number][i]
-                if face.number in ways
-                else self._pool.submit(self._step, frame, rgb, face).result()
+                ways[face.number][i] if face.number in ways else self._pool.submit(self._step, moment, face).result()
                 for face in self.faces
             ]
             resting = [step is _Rest.RESTS for step in steps]
             seen = [
                 face.rest() if isinstance(step, _Rest) else step for face, step in zip(self.faces, steps, strict=True)
             ]
-            self._part(rgb, seen)
+            self._part(moment.rgb, seen)
             for face, step, one in zip(self.faces, steps, seen, strict=True):
                 if one is None and step is not None:
                     ways.pop(face.number, None)
-            self._take(frame, rgb, seen, resting, search if i == len(frames) - 1 else None)
+            self._take(moment, seen, resting, search if i == len(frames) - 1 else None)
 
-    def _way(self, frames: Sequence[tuple[int, ByteArray]], ahead: Face) -> list[_Step]:
+    def _way(self, frames: Sequence[Moment], ahead: Face) -> list[_Step]:
         """Follow one face through some frames, without taking anything down but in itself."""
         steps: list[_Step] = []
-        for frame, rgb in frames:
-            step = self._step(frame, rgb, ahead)
+        for moment in frames:
+            step = self._step(moment, ahead)
             if isinstance(step, _Rest):
                 ahead.rest()
             else:
@@ -174,13 +181,12 @@ class Follower:
             steps.append(step)
         return steps
 
-    def _step(self, frame: int, rgb: ByteArray, face: Face) -> _Step:
-        return _Rest.RESTS if self._may_rest(frame, face) else self._follow(rgb, face)
+    def _step(self, moment: Moment, face: Face) -> _Step:
+        return _Rest.RESTS if _may_rest(moment, face) else self._follow(moment.rgb, face)
 
-    def _take(
-        self, frame: int, rgb: ByteArray, seen: list[Found | None], resting: Sequence[bool], search: Search | None
-    ) -> None:
+    def _take(self, moment: Moment, seen: list[Found | None], resting: Sequence[bool], search: Search | None) -> None:
         """Take down what was seen in a frame, and begin the faces that a search found."""
+        frame, rgb = moment.frame, moment.rgb
         fresh: list[Detection] = []
         if search is not None:
             fresh = self._confirm(rgb, seen, search)
@@ -205,16 +211,6 @@ class Follower:
         if face.missing > _NEARBY:
             return None
         return self.eyes.follow(rgb, face.last, face.expected(), self._needed(face))
-
-    def _may_rest(self, frame: int, face: Face) -> bool:
-        """Tell whether a frame may go by without looking at a face: every second, if small, calm and followed well.
-
-        Half of the faces rest in even frames and half in odd ones, so that every frame has as much work.
-        """
-        size = side(face.last.box)
-        easy = size < self.eyes.options.rest_side and np.hypot(*face.speed) < _CALM * size
-        well = face.last.mesh is not None and not face.guessed and face.missing == 0 and face.n_seen > _KNOWN
-        return easy and well and (frame + face.number) % 2 == 0
 
     def _needed(self, face: Face) -> float:
         """Return how sure the detector must be to go on with a face: surer where it never was sure."""
@@ -316,6 +312,16 @@ class Follower:
         least = max(options.full_every - options.margin, min(options.full_every, _MOST // size), 1)
         while len(self._past) > max(least, min(_MEMORY // size, options.tiny_every)):
             self._past.popleft()
+
+
+def _may_rest(moment: Moment, face: Face) -> bool:
+    """Tell whether a frame may go by without looking at a face: every second, if it is calm and followed well.
+
+    Half of the faces rest in even frames and half in odd ones, so that every frame has as much work.
+    """
+    calm = np.hypot(*face.speed) < _CALM * side(face.last.box)
+    well = face.last.mesh is not None and not face.guessed and face.missing == 0 and face.n_seen > _KNOWN
+    return moment.brief and bool(calm) and well and (moment.frame + face.number) % 2 == 0
 
 
 def _apart(found: Found, detection: Detection, others: Sequence[FloatArray]) -> Found:

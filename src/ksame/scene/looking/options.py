@@ -53,9 +53,9 @@ class Looking:
         Probability below which a mesh is not believed.
     mesh_side : float
         Faces smaller than so many pixels get no mesh.
-    rest_side : float
-        Faces smaller than so many pixels are looked at in every second frame; where they are between is the middle.
-        0 for never.
+    brief : float
+        Seconds. In frames that follow each other faster, faces that move little are looked at in every second one;
+        where they are between is the middle. 0 for never.
     yaw, pitch : float
         Meshes of heads turned further, in degrees, are not believed.
     patience : int
@@ -76,7 +76,7 @@ class Looking:
     tiny: float = 16.0
     presence: float = PRESENCE
     mesh_side: float = 30.0
-    rest_side: float = 80.0
+    brief: float = 0.045
     yaw: float = 55.0
     pitch: float = 45.0
     patience: int = 30

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from ksame.errors import InputError
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.faces.faceset import FloatArray
 from ksame.models import SFace
 from ksame.progress import Track as Progress
 from ksame.progress import silent
@@ -22,7 +22,7 @@ from ksame.scene.looking.cuts import CutFinder
 from ksame.scene.looking.detecting import STILL, Search, search, search_still
 from ksame.scene.looking.faces import N_BEST, Face
 from ksame.scene.looking.filling import Plan, plan, write_points
-from ksame.scene.looking.following import Eyes, Follower
+from ksame.scene.looking.following import Eyes, Follower, Moment
 from ksame.scene.looking.joining import Stretch, join, mean_embedding
 from ksame.scene.looking.options import Frame, Looking
 from ksame.scene.looking.storage import BOX, Place, Spool, finish, give_back_memory, new_arrays, tracks_of
@@ -98,8 +98,7 @@ def look(
 class _Pending:
     """A frame that was read and waits to be looked at."""
 
-    index: int
-    rgb: ByteArray
+    moment: Moment
     cut: bool
     searched: Future[Search] | None = None
 
@@ -136,6 +135,7 @@ class _Watcher:
         )
         self._finder = CutFinder()
         self._pending: deque[_Pending] = deque()
+        self._time = -np.inf  # of the frame before
         self._shot = 0  # number of the first frame of the shot that is being read
 
     def read(self, frame: Frame) -> None:
@@ -150,7 +150,8 @@ class _Watcher:
         if cut:
             self._shot = frame.index
             self._search(self._pending[-1])  # who was in the last frames of a shot must not be missed
-        pending = _Pending(frame.index, rgb, cut)
+        pending = _Pending(Moment(frame.index, rgb, frame.time - self._time < self.options.brief), cut)
+        self._time = frame.time
         if (frame.index - self._shot) % self.options.detect_every == 0:
             self._search(pending)
         self._pending.append(pending)
@@ -173,13 +174,13 @@ class _Watcher:
         if pending.searched is not None:
             return
         if self.still:
-            pending.searched = self._scout.submit(search_still, self._eyes.detector, pending.rgb)
+            pending.searched = self._scout.submit(search_still, self._eyes.detector, pending.moment.rgb)
             return
-        options, since = self.options, pending.index - self._shot
+        options, since = self.options, pending.moment.frame - self._shot
         tiny = options.tiny_every > 0 and since % options.tiny_every == 0
         coarse = since % options.full_every != 0
         pending.searched = self._scout.submit(
-            search, self._eyes.detector, pending.rgb, options, tiny=tiny, coarse=coarse
+            search, self._eyes.detector, pending.moment.rgb, options, tiny=tiny, coarse=coarse
         )
 
     def _look(self) -> None:
@@ -187,7 +188,7 @@ class _Watcher:
         if self._pending[0].cut:  # the frame before was searched
             self._follower.cut()
             self._take_ended()
-            self.cuts.append(self._pending[0].index)
+            self.cuts.append(self._pending[0].moment.frame)
         frames, searched = self._block()
         for _ in frames:
             self._pending.popleft()
@@ -199,11 +200,11 @@ class _Watcher:
         if searched is not None and not self._pending[0].cut:
             self._follower.set_out(following)
 
-    def _block(self) -> tuple[list[tuple[int, ByteArray]], Future[Search] | None]:
+    def _block(self) -> tuple[list[Moment], Future[Search] | None]:
         """Return the frames that wait up to the first that is searched, and that search if there is one."""
         frames = []
         for pending in self._pending:
-            frames.append((pending.index, pending.rgb))
+            frames.append(pending.moment)
             if pending.searched is not None:
                 return frames, pending.searched
         return frames, None

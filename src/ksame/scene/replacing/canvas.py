@@ -29,6 +29,7 @@ N_RIM = 144
 N_PICKS = 230
 _NOSE = (168, 6, 197, 195, 5, 4, 1, 2, 98, 327, 48, 278, 64, 294, 129, 358, 49, 279)
 _LIPS = (61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291, 375, 321, 405, 314, 17, 84, 181, 91, 146)
+_MOUTH = 0.3  # how much of the surrogate's form of the mouth is taken over
 _LIDS = tuple(tuple(ring) for ring in EYES)
 _LIP_PAIRS = tuple(zip(INNER_LIPS[1:10], INNER_LIPS[:10:-1], strict=True))
 
@@ -181,12 +182,16 @@ def _filled(size: tuple[int, int], points: FloatArray) -> NDArray[np.float32]:
 
 
 def keep_openings(change: FloatArray) -> FloatArray:
-    """Make a change of shape, (478, 3), move eyelids and lips as a whole, so that they open as they did.
+    """Make a change of shape, (478, 3), move eyelids and lips as a whole, so that they move as they did.
 
     Both lids of an eye, with its iris, are moved by the same step; each point of the upper lip and the one below it
-    likewise, so that a closed mouth stays closed.
+    likewise, so that a closed mouth stays closed. The mouth is moved to the surrogate's place but keeps most of its own
+    form: smiles and speech are read from that.
     """
     change = change.copy()
+    mouth = [*_LIPS, *INNER_LIPS]
+    middle = change[mouth].mean(axis=0)
+    change[mouth] = middle + _MOUTH * (change[mouth] - middle)
     for lids, iris in zip(_LIDS, IRISES, strict=True):
         change[list(lids + iris)] = change[list(lids)].mean(axis=0)
     for upper, lower in _LIP_PAIRS:

@@ -105,8 +105,9 @@ def softened(
     high = np.ceil(points.max(axis=0) + 0.06 * width).astype(int) + 1
     right, bottom = np.maximum(np.minimum(high, frame.shape[1::-1]), low + 1)
     window = slice(int(low[1]), int(bottom)), slice(int(low[0]), int(right))
-    part = frame[window].astype(np.float32)
-    return window, np.asarray(cv2.GaussianBlur(part, (0, 0), max(strength * width, 0.6)), dtype=np.float32)
+    sigma = max(strength * width, 0.6)
+    kernel = cv2.getGaussianKernel(2 * int(np.ceil(3 * sigma)) + 1, sigma, cv2.CV_32F)
+    return window, np.asarray(cv2.sepFilter2D(frame[window], cv2.CV_32F, kernel, kernel), dtype=np.float32)
 
 
 def sample(frame: NDArray[Any], points: FloatArray, strength: float) -> Rows:

@@ -241,18 +241,16 @@ class PiecewiseAffine:
         growth = signed_areas(points, self.triangles) / self.base_areas
         weights = barycentric(points, self.triangles)
         spans = Spans.of(points, self.triangles, size, np.argsort(growth, kind="stable"), weights)
-        inside = np.zeros(size[0] * size[1], dtype=bool)
-        inside[spans.pixels] = True
+        entry = np.zeros(size, dtype=np.intp)  # of each pixel in the list of all spans' pixels; 0 for none
+        entry.reshape(-1)[spans.pixels] = np.arange(1, len(spans.pixels) + 1)
         places = []
         for other in others:
-            corners = other[self.triangles]
-            parts = [corners[:, k, :, None] * weights[:, k, None] for k in range(3)]
-            affine = parts[0] + parts[1] + parts[2]  # (n_triangles, 2, 3)
-            where = np.zeros((2, size[0] * size[1]), dtype=np.float32)
+            affine = other[self.triangles].transpose(0, 2, 1) @ weights  # (n_triangles, 2, 3)
+            values = np.zeros((2, len(spans.pixels) + 1), dtype=np.float32)
             for axis in range(2):
-                where[axis][spans.pixels] = spans.values(affine[:, axis])
-            places.append(where.reshape(2, *size))
-        return inside.reshape(size), places
+                values[axis, 1:] = spans.values(affine[:, axis])
+            places.append(values.take(entry, axis=1))
+        return entry > 0, places
 
     def _reduced(self, image: NDArray[Any], points: FloatArray) -> tuple[FloatImage, FloatArray]:
         """Cut the mesh out of an image and shrink it if it is much finer than the base."""
