@@ -20,7 +20,7 @@ STILL = 0.4
 _FACE = 64  # side in pixels to which an expected face is scaled
 _REACH = 3.0  # side of the part that is searched, in sides of the face
 _TURNED = 40.0  # turned faces are looked for from this side on
-_PART, _SMALL = 288, 48  # side of the parts that are enlarged, and of the largest face looked for in them
+_PART, _SMALL = 288, 48  # longest side of the parts that are enlarged, and of the largest face looked for in them
 _COARSE, _WORTH = 48.0, 400  # side from which on coarse searches find faces; frames of fewer pixels get none
 _LARGE = 2500  # photographs with a longer side are not enlarged
 _ASIDE, _UNLIKE = 0.8, 2.0  # how far off, in sides, and how many times larger or smaller, an expected face may be
@@ -62,9 +62,9 @@ def _search_small(detector: Detector, rgb: ByteArray, score: float, least: float
     """Search a frame for small faces in parts, because enlarged frames take much memory."""
     height, width = rgb.shape[:2]
     found = []
-    for top in _starts(height):
-        for left in _starts(width):
-            part = rgb[top : top + _PART, left : left + _PART]
+    for rows in _parts(height):
+        for columns in _parts(width):
+            part, top, left = rgb[rows, columns], rows.start, columns.start
             high, wide = part.shape[:2]
             for one in detector.detect(part, score=score, min_face=least):
                 x, y, w, h = one.box
@@ -79,16 +79,17 @@ def _search_small(detector: Detector, rgb: ByteArray, score: float, least: float
     return found
 
 
-def _starts(length: int) -> list[int]:
-    """Return where parts begin that cover ``length`` and overlap.
+def _parts(length: int) -> list[slice]:
+    """Return equal parts that cover ``length`` and overlap.
 
     Examples
     --------
-    >>> _starts(300), _starts(640)
-    ([0, 12], [0, 176, 352])
+    >>> _parts(300), _parts(640)
+    ([slice(0, 174, None), slice(126, 300, None)], [slice(0, 246, None), slice(197, 443, None), slice(394, 640, None)])
     """
     count = max(1, -(-(length - _SMALL) // (_PART - _SMALL)))
-    return [round(start) for start in np.linspace(0, max(0, length - _PART), count)]
+    size = -(-(length + (count - 1) * _SMALL) // count)
+    return [slice(start, start + size) for start in np.linspace(0, length - size, count).astype(int).tolist()]
 
 
 def search_still(detector: Detector, rgb: ByteArray) -> Search:

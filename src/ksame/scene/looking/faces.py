@@ -148,6 +148,7 @@ class Face:
         if self.guessed:  # between two frames that were seen; without the second it was not seen either
             self.spool.amend(row if found is None else 0.5 * (self._row + row))
             self.missing += found is None
+            self.n_seen += found is not None
         self.guessed, self._row = False, row
         self.spool.append(row)
         if found is None:

@@ -42,8 +42,8 @@ class Looking:
     low : float
         How sure it must be where a face is expected.
     detect_every : int
-        Whole frames are searched every so many frames; between, faces are followed. In large frames, two of three
-        searches are for faces of at least 48 pixels only: a smaller one that is found late is followed back to where
+        Whole frames are searched every so many frames; between, faces are followed. In large frames, every second
+        search is for faces of at least 48 pixels only: a smaller one that is found late is followed back to where
         it appeared.
     tiny_every : int
         Whole frames are searched for small and for turned faces every so many frames; 0 for never.
@@ -71,7 +71,7 @@ class Looking:
     score: float = 0.6
     doubtful: float = 0.45
     low: float = 0.3
-    detect_every: int = 4
+    detect_every: int = 6
     tiny_every: int = 144
     tiny: float = 16.0
     presence: float = PRESENCE
@@ -87,7 +87,7 @@ class Looking:
     @property
     def full_every(self) -> int:
         """After how many frames at most a whole frame is searched for smaller faces too."""
-        return 3 * self.detect_every
+        return 2 * self.detect_every
 
     def __post_init__(self) -> None:
         for name in ("score", "doubtful", "low", "presence"):

@@ -157,8 +157,7 @@ def _rim(model: FaceModel, depth: NDArray[np.float32]) -> tuple[IntArray, IntArr
     stations = []
     for i in range(N_RIM):
         apart = abs((station - i + N_RIM / 2) % N_RIM - N_RIM / 2)
-        order = np.argsort(apart + 2.0 * abs(inside - _RIM))
-        stations.append(order[:24])
+        stations.append(np.argpartition(apart + 2.0 * abs(inside - _RIM), 24)[:24])
     low = np.floor(station).astype(np.intp)
     share = (station - low).astype(np.float32)
     fall = np.exp(-((inside / _REACH) ** 2)).astype(np.float32)

@@ -157,7 +157,7 @@ def average(glimpses: Sequence[Glimpse]) -> Reference:
     """Average a person over frames."""
 
     def middle(rows: Sequence[NDArray[np.float16]]) -> Rows:
-        return np.sort(np.stack(rows), axis=0)[len(rows) // 2].astype(np.float32)
+        return np.sort(np.stack(rows).astype(np.float32), axis=0)[len(rows) // 2]
 
     return Reference(
         np.mean([one.shape for one in glimpses], axis=0),
