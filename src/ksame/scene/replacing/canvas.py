@@ -6,7 +6,7 @@ Everything here is fixed by the face model and computed once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -82,6 +82,12 @@ class Canvas:
     fringe: NDArray[np.bool_]
     crown: NDArray[np.bool_]
     inwards: FloatArray
+
+    @cached_property
+    def centred(self) -> tuple[FloatArray, FloatArray]:
+        """The middle of the base's points, (3,), and the points about it, (478, 3)."""
+        middle = self.model.base.mean(axis=0)
+        return middle, self.model.base - middle
 
 
 @lru_cache(maxsize=1)

@@ -79,15 +79,16 @@ class Fitted:
 def aligned(points: FloatArray, places: Canvas) -> tuple[FloatArray, FloatArray]:
     """Return a mesh, (478, 3), aligned to the base, and the matrix, (3, 2), that takes steps there to the frame."""
     seen = points * [1.0, 1.0, -1.0]
-    base = places.model.base
-    centred, goal = seen - seen.mean(axis=0), base - base.mean(axis=0)
+    centred = seen - seen.mean(axis=0)
+    middle, goal = places.centred
     u, s, vt = np.linalg.svd(centred.T @ goal)
-    if np.linalg.det(u @ vt) < 0:
+    turn = u @ vt
+    if turn[0] @ np.cross(turn[1], turn[2]) < 0:
         u[:, 2] *= -1
         s[2] *= -1
-    turn = u @ vt
-    scale = s.sum() / (centred**2).sum()
-    return scale * (centred @ turn) + base.mean(axis=0), (turn.T / scale)[:, :2]
+        turn = u @ vt
+    scale = s.sum() / np.einsum("ij,ij->", centred, centred)
+    return scale * (centred @ turn) + middle, (turn.T / scale)[:, :2]
 
 
 def softened(

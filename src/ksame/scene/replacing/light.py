@@ -6,9 +6,9 @@ inwards. Features are not.
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
 
+from ksame.scene.replacing.blurring import blurred
 from ksame.scene.replacing.canvas import Canvas, Rows
 
 DARK = 0.04  # added before logarithms, so that black stays finite
@@ -16,6 +16,7 @@ _WIDE = 12.0  # what counts as contrast is finer than this, in pixels of the bas
 _LIVELY = 1.1  # how much of the contrast of what is seen a surrogate may have
 _GLOW = 0.5  # how much of what is brighter than its surroundings is kept: bright skin would be drawn as white lines
 _BRIGHTER, _HUE = 0.08, 0.09  # the most by which detail may be brighter, and of another colour, than its surroundings
+_EVERY = 5  # pixels of a face of which one is asked how much they differ
 _LEAST = 0.4  # the least share of its contrast that a surrogate keeps
 _SMOOTH = 5  # stations of the rim that are averaged
 _MOST = 0.45  # the most that the rim may brighten or darken, in logarithms
@@ -44,19 +45,24 @@ def matched_contrast(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:
     warp = places.warp
 
     def smoothed(rows: Rows) -> Rows:
-        image = cv2.GaussianBlur(warp.image(rows), (0, 0), _WIDE)
-        return np.asarray(image, dtype=np.float32)[warp.mask][:, None]
+        return blurred(warp.image(rows)[..., 0], _WIDE)[warp.mask][:, None]
+
+    sample = np.flatnonzero(places.inner)[::_EVERY]
 
     def detail(rows: Rows) -> float:
-        return float(np.quantile(np.abs(rows[places.inner]), 0.8))
+        return float(np.quantile(np.abs(rows[sample]), 0.8))
+
+    def spread(tint: Rows) -> float:
+        inside = tint[sample]
+        return float(np.quantile(np.abs(inside - np.median(inside, axis=0)), 0.8))
 
     light, tint = _parted(seen)
     own_light, own_tint = _parted(surrogate)
     smooth = smoothed(own_light)
     wanted = detail(light - smoothed(light))
     contrast = np.clip(_LIVELY * wanted / max(detail(own_light - smooth), 1e-6), _LEAST, 1.1)
-    colour = np.clip(_spread(tint, places) / max(_spread(own_tint, places), 1e-6), 0.0, 1.1)
-    middle = np.median(own_tint[places.inner], axis=0)
+    colour = np.clip(spread(tint) / max(spread(own_tint), 1e-6), 0.0, 1.1)
+    middle = np.median(own_tint[sample], axis=0)
     rest = (own_light - smooth) * np.float32(contrast)
     rest = np.where(rest > 0, np.float32(_GLOW) * rest, rest).clip(max=_BRIGHTER)
     hue = ((own_tint - middle) * np.float32(colour)).clip(-_HUE, _HUE)
@@ -67,12 +73,6 @@ def _parted(rows: Rows) -> tuple[Rows, Rows]:
     """Part log colours into brightness, (n_pixels, 1), and what is left of colour, (n_pixels, 3)."""
     light = rows.mean(axis=1, keepdims=True)
     return light, rows - light
-
-
-def _spread(tint: Rows, places: Canvas) -> float:
-    """Return how much colours differ within a face."""
-    inside = tint[places.inner]
-    return float(np.quantile(np.abs(inside - np.median(inside, axis=0)), 0.8))
 
 
 def fit_light(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:

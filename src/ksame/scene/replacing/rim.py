@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray
+from ksame.scene.replacing.blurring import blurred
 from ksame.spaces.facemodel.geometry import OUTLINE
 
 REACH = 1.35
@@ -21,7 +22,6 @@ REACH = 1.35
 _SOFT = 0.055  # width of the blur, in widths of the face
 _EDGE = 0.05  # over which the ring's outer edge fades, in widths of the face
 _FINE = 48.0  # width of the face in pixels at which the ring is filled in
-_COARSE = 1.5  # least width of a blur, in pixels of a coarser copy
 Image = NDArray[np.float32]
 
 
@@ -61,11 +61,11 @@ def cover_rim(painted: Image, alpha: Image, points: FloatArray, cover: Cover) ->
     outline = points[list(OUTLINE)]
     width = float(np.ptp(outline, axis=0).max())
     disc = polygon(alpha.shape, grown(outline, REACH))
-    outer = _blurred(disc, max(_EDGE * width, 0.5))
+    outer = blurred(disc, max(_EDGE * width, 0.5))
     inner: Any = cv2.GaussianBlur(cv2.erode(alpha, np.ones((3, 3), np.uint8)), (0, 0), max(0.008 * width, 0.5))
     ring = ((outer - 0.5 * inner).clip(0, 1) * (1 - inner))[..., None]
     soft = cover is Cover.SOFT
-    other = _blurred(painted, max(_SOFT * width, 1.0)) if soft else _filled(painted, outer, alpha, width)
+    other = blurred(painted, max(_SOFT * width, 1.0)) if soft else _filled(painted, outer, alpha, width)
     return np.asarray(painted + (other - painted) * ring)
 
 
@@ -80,15 +80,6 @@ def polygon(shape: tuple[int, ...], points: FloatArray) -> Image:
     image = np.zeros(shape, dtype=np.uint8)
     cv2.fillPoly(image, [np.rint(points * 16).astype(np.int32)], 255, cv2.LINE_AA, 4)
     return np.asarray(image, dtype=np.float32) / np.float32(255)
-
-
-def _blurred(image: Image, sigma: float) -> Image:
-    """Blur an image, at a coarser scale where nobody can tell."""
-    shrink = max(1, int(sigma / _COARSE))
-    size = tuple(-(-side // shrink) for side in image.shape[1::-1])
-    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA) if shrink > 1 else image
-    blurred = cv2.GaussianBlur(small, (0, 0), sigma / shrink, borderType=cv2.BORDER_REPLICATE)
-    return np.asarray(cv2.resize(blurred, image.shape[1::-1], interpolation=cv2.INTER_LINEAR))
 
 
 def _filled(image: Image, outer: Image, alpha: Image, width: float) -> Image:
