@@ -91,12 +91,20 @@ def test_what_is_painted_onto_does_not_decide_what_is_read(people):
     assert np.array_equal(black[middle], onto[middle])
 
 
-def test_closed_lips_stay_closed():
+@pytest.mark.parametrize("whole", [False, True])
+def test_closed_lips_stay_closed(whole):
     change = np.random.default_rng(0).normal(size=(478, 3))
-    kept = keep_openings(change)
+    kept = keep_openings(change, whole_mouth=whole)
     assert np.allclose(kept[13], kept[14])
     assert np.allclose(kept[159], kept[145])
     assert not np.allclose(kept[INNER_LIPS[0]], kept[13])
+
+
+def test_a_whole_mouth_is_moved_more_than_bent():
+    change = np.random.default_rng(0).normal(size=(478, 3)) + 5.0
+    bent, whole = (keep_openings(change, whole_mouth=one)[list(INNER_LIPS)] for one in (False, True))
+    assert np.allclose(whole.mean(axis=0), 5.0, atol=0.5)
+    assert whole.std(axis=0).max() < 0.5 * bent.std(axis=0).max()
 
 
 def test_a_face_beyond_the_edge_of_the_picture_is_painted_as_far_as_it_goes(people):

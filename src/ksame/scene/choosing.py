@@ -28,7 +28,7 @@ from ksame.scene.replacing.surrogate import Surrogate, draw
 SOMEONE_ELSE, K_SAME_M, K_DIFF = "someone-else", "k-same-m", "k-diff"
 METHODS = (SOMEONE_ELSE, K_SAME_M, K_DIFF, *MASKS)
 """What may become of faces in photographs and recordings."""
-MARGIN = 0.03
+MARGIN = 0.05
 """How far below the recogniser's own threshold a likeness must be."""
 
 

@@ -186,17 +186,23 @@ def _filled(size: tuple[int, int], points: FloatArray) -> NDArray[np.float32]:
     return np.asarray(image, dtype=np.float32) / np.float32(255)
 
 
-def keep_openings(change: FloatArray) -> FloatArray:
-    """Make a change of shape, (478, 3), move eyelids and lips as a whole, so that they move as they did.
+def keep_openings(change: FloatArray, *, whole_mouth: bool) -> FloatArray:
+    """Make a change of shape, (478, 3), move eyelids and lips as a whole, so that they open as they did.
 
     Both lids of an eye, with its iris, are moved by the same step; each point of the upper lip and the one below it
-    likewise, so that a closed mouth stays closed. The mouth is moved to the surrogate's place but keeps most of its own
-    form: smiles and speech are read from that.
+    likewise, so that a closed mouth stays closed.
+
+    Parameters
+    ----------
+    change : ndarray of shape (478, 3)
+    whole_mouth : bool
+        Move the mouth to its new place but keep most of its own form: smiles and speech are read from that.
     """
     change = change.copy()
-    mouth = [*_LIPS, *INNER_LIPS]
-    middle = change[mouth].mean(axis=0)
-    change[mouth] = middle + _MOUTH * (change[mouth] - middle)
+    if whole_mouth:
+        mouth = [*_LIPS, *INNER_LIPS]
+        middle = change[mouth].mean(axis=0)
+        change[mouth] = middle + _MOUTH * (change[mouth] - middle)
     for lids, iris in zip(_LIDS, IRISES, strict=True):
         change[list(lids + iris)] = change[list(lids)].mean(axis=0)
     for upper, lower in _LIP_PAIRS:

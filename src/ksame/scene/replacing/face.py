@@ -47,6 +47,8 @@ class Reference:
     expression : ndarray of shape (n_expression,)
     grain : float
         Standard deviation of the noise, in 8-bit steps.
+    moves : bool
+        Whether it is the average of several frames: there is movement to be kept.
     """
 
     shape: FloatArray
@@ -54,6 +56,7 @@ class Reference:
     soft: Rows
     expression: FloatArray
     grain: float
+    moves: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +169,7 @@ def average(glimpses: Sequence[Glimpse]) -> Reference:
         middle([one.soft for one in glimpses]),
         np.mean([one.expression for one in glimpses], axis=0),
         float(np.median([one.grain for one in glimpses])),
+        len(glimpses) > 1,
     )
 
 
@@ -194,7 +198,7 @@ def fit_surrogate(surrogate: Surrogate, reference: Reference, cover: Cover = Cov
     lit = plain + fit_light(places, reference.seen, plain)
     hair = 0.0 if cover is Cover.HEAD else _fringe(places, reference.seen, lit)
     lit = lit + match_rim(places, reference.seen, lit)
-    change = keep_openings(shape - reference.shape) * places.inwards[:, None]
+    change = keep_openings(shape - reference.shape, whole_mouth=reference.moves) * places.inwards[:, None]
     alpha = places.alpha * (1.0 - hair)
     gain = np.exp((lit - reference.soft).clip(-_GAIN, _GAIN))
     warp = places.warp

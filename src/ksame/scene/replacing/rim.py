@@ -1,7 +1,7 @@
-"""What lies round a replaced face: left alone, softened, or filled in from its borders.
+"""What lies round a replaced face: left alone, softened, or dissolved.
 
 Forehead, hair and the line of the jaw still name people when the face itself is somebody else's. The ring between the
-face and 1.35 times its outline can be softened like a lens out of focus, or filled in altogether.
+face and 1.35 times its outline can be softened like a lens a little out of focus, or far out of focus.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ REACH = 1.35
 """How far the ring goes, in outlines of the face."""
 _SOFT = 0.055  # width of the blur, in widths of the face
 _EDGE = 0.05  # over which the ring's outer edge fades, in widths of the face
-_FINE = 48.0  # width of the face in pixels at which the ring is filled in
+_FAR = 0.095  # the same for a ring that is dissolved
+_TRACE = 1e-3  # what counts of the face
 Image = NDArray[np.float32]
 
 
@@ -64,8 +65,10 @@ def cover_rim(painted: Image, alpha: Image, points: FloatArray, cover: Cover) ->
     outer = blurred(disc, max(_EDGE * width, 0.5))
     inner: Any = cv2.GaussianBlur(cv2.erode(alpha, np.ones((3, 3), np.uint8)), (0, 0), max(0.008 * width, 0.5))
     ring = ((outer - 0.5 * inner).clip(0, 1) * (1 - inner))[..., None]
-    soft = cover is Cover.SOFT
-    other = blurred(painted, max(_SOFT * width, 1.0)) if soft else _filled(painted, outer, alpha, width)
+    if cover is Cover.SOFT:
+        other = blurred(painted, max(_SOFT * width, 1.0))
+    else:
+        other = _dissolved(painted, alpha, max(_FAR * width, 1.0))
     return np.asarray(painted + (other - painted) * ring)
 
 
@@ -82,15 +85,10 @@ def polygon(shape: tuple[int, ...], points: FloatArray) -> Image:
     return np.asarray(image, dtype=np.float32) / np.float32(255)
 
 
-def _filled(image: Image, outer: Image, alpha: Image, width: float) -> Image:
-    """Fill the ring smoothly from the face inside and from the picture outside, at a coarse scale."""
-    scale = min(1.0, _FINE / max(width, 1.0))
-    size = tuple(max(2, round(side * scale)) for side in image.shape[1::-1])
-    known = np.maximum((1 - outer * 1.05).clip(0, 1), ((alpha - 0.9) * 10).clip(0, 1))
-    weight: Any = cv2.resize(known, size, interpolation=cv2.INTER_AREA)
-    colour: Any = cv2.resize(image * known[..., None], size, interpolation=cv2.INTER_AREA)
-    filled = pull_push(colour, weight)
-    return np.asarray(cv2.resize(filled, image.shape[1::-1], interpolation=cv2.INTER_CUBIC))
+def _dissolved(image: Image, alpha: Image, sigma: float) -> Image:
+    """Blur what is not the face, the face not counting: it would shine into hair and background."""
+    outside = (1 - alpha)[..., None].clip(_TRACE, 1)
+    return np.asarray(blurred(image * outside, sigma) / blurred(outside, sigma)[..., None])
 
 
 def pull_push(colour: Image, weight: Image) -> Image:
