@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ksame.errors import InputError, OutputError
+
+Table = TypeVar("Table", bound=BaseModel)
 
 
 class LinkedFace(BaseModel):
@@ -57,12 +59,17 @@ class Linkage(BaseModel):
     @classmethod
     def read(cls, path: Path) -> Linkage:
         """Read a link table."""
-        try:
-            return cls.model_validate_json(path.read_bytes())
-        except OSError as error:
-            raise InputError(f"{path}: the link table cannot be read ({error.strerror}).") from error
-        except ValidationError as error:
-            raise InputError(f"{path}: not a ksame link table ({error.errors()[0]['msg']}).") from error
+        return read_table(cls, path, "a ksame link table")
+
+
+def read_table(kind: type[Table], path: Path, what: str) -> Table:
+    """Read a link table of some kind, or say that the file is not ``what`` it should be."""
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: the link table cannot be read ({error.strerror}).") from error
+    except ValidationError as error:
+        raise InputError(f"{path}: not {what} ({error.errors()[0]['msg']}).") from error
 
 
 def write_secret(path: Path, text: str) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from ksame.errors import InputError, OutputError
-from ksame.privacy.linkage import write_secret
+from ksame.errors import OutputError
+from ksame.privacy.linkage import read_table, write_secret
 from ksame.scene.certificate import SceneCertificate
 from ksame.scene.composing import Treatment
 from ksame.scene.pipeline import Result
@@ -64,12 +64,7 @@ class SceneLinkage(_Part):
     @classmethod
     def read(cls, path: Path) -> SceneLinkage:
         """Read a link table."""
-        try:
-            return cls.model_validate_json(path.read_bytes())
-        except OSError as error:
-            raise InputError(f"{path}: the link table cannot be read ({error.strerror}).") from error
-        except ValidationError as error:
-            raise InputError(f"{path}: not a link table of scenes ({error.errors()[0]['msg']}).") from error
+        return read_table(cls, path, "a link table of scenes")
 
 
 def link(result: Result, certificate: SceneCertificate) -> SceneLinkage:

@@ -135,8 +135,7 @@ class Follower:
 
     def set_out(self, frames: Sequence[Moment]) -> None:
         """Begin to follow everyone through the frames of the next :meth:`advance`, each in a thread."""
-        largest_first = sorted(self.faces, key=lambda face: -side(face.last.box))  # small ones rest, and take less long
-        self._ways = {face.number: self._pool.submit(self._way, frames, face.ahead()) for face in largest_first}
+        self._ways = {face.number: self._pool.submit(self._way, frames, face.ahead()) for face in self.faces}
 
     def advance(self, frames: Sequence[Moment], search: Search) -> None:
         """Go on by several frames.
