@@ -1,40 +1,15 @@
 """The report in a real Chromium: no console message, no request, nothing wider than the window."""
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from browser import browse, needs_browser
 from ksame.audit import write_report
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--hide-scrollbars",
-    "--enable-logging=stderr",
-    "--v=0",
-    "--virtual-time-budget=2000",
-]
-
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="no chromium on PATH; install it with: apt-get install chromium"
-)
-
-
-def browse(page: Path, folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-    profile = f"--user-data-dir={folder / 'profile'}"
-    return subprocess.run(
-        [BROWSER, *FLAGS, profile, *flags, page.as_uri()], capture_output=True, text=True, timeout=120, check=True
-    )
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module", params=["blur", "k-same"])

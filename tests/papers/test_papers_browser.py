@@ -1,32 +1,14 @@
 """The page in a real Chromium: no console message, no request, nothing wider than the window."""
 
 import re
-import shutil
-import subprocess
 
 import pytest
 from PIL import Image
 
+from browser import browse, needs_browser
 from ksame.papers import TINY, SyntheticData, write_reproduction
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--hide-scrollbars",
-    "--enable-logging=stderr",
-    "--v=0",
-    "--virtual-time-budget=2000",
-]
-
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="no chromium on PATH; install it with: apt-get install chromium"
-)
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +19,6 @@ def page(performed, few, tmp_path_factory):
     outcomes = {"newton2005": {name: performed("newton2005", name) for name in names}}
     write_reproduction([paper], outcomes, folder, data=SyntheticData(), scale=TINY, seed=0)
     return folder / "index.html"
-
-
-def browse(page, folder, *flags):
-    profile = f"--user-data-dir={folder / 'profile'}"
-    return subprocess.run(
-        [BROWSER, *FLAGS, profile, *flags, page.as_uri()], capture_output=True, text=True, timeout=120, check=True
-    )
 
 
 @pytest.mark.parametrize("width", [1280, 500])
