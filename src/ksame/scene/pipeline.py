@@ -23,7 +23,7 @@ from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method, make_plans
 from ksame.scene.composing import Composer, Plan, StandIn
 from ksame.scene.first_pass import look_at, tracks_for
 from ksame.scene.looking import Looking, write_tracks
-from ksame.scene.looking.storage import give_back_memory
+from ksame.scene.looking.storage import give_back_memory, share_memory
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
 from ksame.scene.media import Encoding, Media, Output, check_destination, open_media
 from ksame.scene.people import Everyone, join, treatments
@@ -209,6 +209,7 @@ def deidentify_scenes(
     if tracks is not None and len(jobs) != 1:
         raise UsageError("Tracks belong to one file; give them with that file alone.")
     _check_jobs(jobs)
+    share_memory()
     media, failed = _opened(jobs, options, work, resume=resume, force=force)
     state = Work.begin(work, [m.fingerprint for _, _, m in media], _key(options, 0), seed, resume=resume)
     try:
