@@ -125,6 +125,16 @@ def test_a_track_ends_at_a_cut():
     assert len(cast.people) == 2
 
 
+@pytest.mark.parametrize("length", [14, 15])
+def test_who_jumps_in_the_last_frame_of_a_shot_is_seen_there(length):
+    before = walk(length, [(0, (90, 120), (90, 120), 130, range(length))])
+    before[-1] = walk(1, [(0, (110, 120), (110, 120), 130, range(1))])[0]
+    after = walk(9, [(1, (90, 120), (100, 120), 130, range(9))], seed=3)
+    cast = look(clip(before + after), SIZE, None, QUICK)
+    assert cast.cuts.tolist() == [length]
+    assert abs(middle(cast.at(length - 1)[0])[0] - 110) < 10
+
+
 def test_someone_who_comes_back_is_the_same_person():
     nobody = walk(1, [])
     there = walk(9, [(2, (80, 120), (90, 120), 130, range(9))])

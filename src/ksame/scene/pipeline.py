@@ -213,9 +213,7 @@ def deidentify_scenes(
     media, failed = _opened(jobs, options, work, resume=resume, force=force)
     state = Work.begin(work, [m.fingerprint for _, _, m in media], _key(options, 0), seed, resume=resume)
     try:
-        with threadpool_limits(
-            1, "blas"
-        ):  # matrices are small and threads of our own many: more would only wait busily
+        with threadpool_limits(1, "blas"):  # matrices are small here: more threads would only wait busily
             result = _run(media, failed, options, state, tracks, resume=resume, force=force, track=track)
     except (InputError, UsageError):
         if not resume:  # there is nothing in it that the right command could go on with

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 
 import cv2
@@ -201,10 +201,14 @@ class _Watcher:
             self._follower.set_out(following)
 
     def _block(self) -> tuple[list[Moment], Future[Search] | None]:
-        """Return the frames that wait up to the first that is searched, and that search if there is one."""
-        frames = []
-        for pending in self._pending:
-            frames.append(pending.moment)
+        """Return the frames that wait up to the first that is searched, and that search if there is one.
+
+        Nobody rests in the last frame of a shot: no later one could tell where they were.
+        """
+        frames: list[Moment] = []
+        for pending, after in zip_longest(self._pending, list(self._pending)[1:]):
+            last = after is None or after.cut
+            frames.append(replace(pending.moment, brief=False) if last else pending.moment)
             if pending.searched is not None:
                 return frames, pending.searched
         return frames, None
