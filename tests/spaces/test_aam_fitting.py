@@ -164,6 +164,15 @@ def test_same_input_same_bytes(model, fitter):
     np.testing.assert_array_equal(first.points, second.points)
 
 
+def test_same_features_wherever_memory_lies():
+    grey = np.random.default_rng(0).random((51, 51)).astype(np.float32)
+    described, kept = [], []
+    for size in range(1, 400):
+        kept.append(np.empty(size * 7, dtype=np.uint8))  # so that the next arrays lie elsewhere
+        described.append(features(grey))
+    assert len({d.tobytes() for d in described}) == 1
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

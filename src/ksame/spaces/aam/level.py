@@ -46,7 +46,8 @@ def features(grey: FloatImage) -> FloatImage:
     """
     right = cv2.Sobel(grey, cv2.CV_32F, 1, 0, ksize=3, scale=0.125)
     down = cv2.Sobel(grey, cv2.CV_32F, 0, 1, ksize=3, scale=0.125)
-    size = cv2.GaussianBlur(cv2.magnitude(right, down), (0, 0), 6.0)
+    steepness = np.sqrt(right * right + down * down)  # cv2.magnitude rounds as the memory happens to be aligned
+    size = cv2.GaussianBlur(steepness, (0, 0), 6.0)
     split = np.stack([right, -right, down, -down], axis=-1).clip(min=0.0)
     smooth = cv2.GaussianBlur(split, (0, 0), 1.0)
     return np.asarray(smooth / (size + FLAT_GRADIENT)[..., None], dtype=np.float32)
