@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
-from ksame.models import Detector
+from ksame.models import Detector, Mesh
+from ksame.models.pose import Pose
 from ksame.scene.looking import Looking
 from ksame.scene.looking.cuts import CutFinder
 from ksame.scene.looking.detecting import search, search_near
+from ksame.scene.looking.faces import Face, Found
 from ksame.scene.looking.filling import plan, write_points
+from ksame.scene.looking.following import Moment, may_rest
 from ksame.scene.looking.joining import Stretch, join, mean_embedding
 from ksame.scene.looking.smoothing import CONTEXT, smooth
 from ksame.scene.looking.storage import BOX, POINTS, POSE, WIDTH, Spool
@@ -150,6 +153,64 @@ def test_spools(tmp_path, in_memory):
     assert np.array_equal(spool.rows(140), rows[:140])
     spool.drop()
     assert not list(tmp_path.iterdir())
+
+
+def found_at(x, yaw=0.0):
+    mesh = Mesh(HEAD + np.array([x, 0.0, 0.0]), 1.0, np.full(52, x / 100), Pose(yaw, 0.0, 0.0))
+    return Found(np.array([x, 0.0, 100, 100]), mesh, None)
+
+
+def resting(frames):
+    """Follow a face that moves by two pixels a frame, and let it rest in the last frames."""
+    face = Face(1, 0, Spool(None), found_at(0))
+    for i in range(20):
+        face.write(found_at(2.0 * i))
+    guesses = [face.rest() for _ in range(frames)]
+    return face, guesses
+
+
+@pytest.mark.parametrize("frames", [1, 2])
+def test_a_face_that_rests_is_expected_where_it_was_going(frames):
+    face, guesses = resting(frames)
+    assert [round(float(guess.box[0])) for guess in guesses] == [40, 42][:frames]
+    assert round(float(face.expected()[0])) == 40 + 2 * frames
+    assert np.allclose(guesses[-1].mesh.points - HEAD, [guesses[-1].box[0], 0, 0])
+
+
+@pytest.mark.parametrize("frames", [1, 2])
+def test_where_a_face_was_while_it_rested_lies_between_two_sightings(frames):
+    face, _ = resting(frames)
+    assert len(face.spool) == 20  # nothing is taken down before it is known
+    face.write(found_at(38.0 + 10 * (frames + 1), yaw=6.0 * (frames + 1)))
+    assert (len(face.spool), face.length, face.n_seen, face.guessed) == (21 + frames, 21 + frames, 21 + frames, 0)
+    rows = face.spool.rows(face.length)
+    assert np.allclose(np.diff(rows[19:, BOX][:, 0]), 10)
+    assert np.allclose(np.diff(rows[19:, POSE][:, 0]), 6)
+    assert np.allclose(np.diff(rows[19:, POINTS].reshape(-1, N_POINTS, 3), axis=0), [10, 0, 0], atol=1e-4)
+
+
+@pytest.mark.parametrize("frames", [1, 2])
+def test_a_face_that_is_not_there_after_resting_was_not_seen_meanwhile(frames):
+    face, _ = resting(frames)
+    face.write(None)
+    assert (face.missing, face.length, face.guessed) == (frames + 1, 20, 0)
+    assert np.isnan(face.spool.rows(len(face.spool))[20:]).all()
+
+
+@pytest.mark.parametrize(("size", "every"), [(100, 2), (50, 3)])
+def test_calm_faces_are_looked_at_in_every_second_or_third_frame(size, every):
+    face = Face(3, 0, Spool(None), found_at(0))
+    looked = []
+    for frame in range(60):
+        moment = Moment(frame, np.zeros((1, 1, 3), dtype=np.uint8), brief=frame != 59)
+        if may_rest(moment, face):
+            face.rest()
+        else:
+            looked.append(frame)
+            face.write(Found(np.array([0.0, 0, size, size]), found_at(0).mesh, None))
+    assert looked[:6] == list(range(6))
+    assert set(np.diff(looked[8:-1])) == {every}
+    assert looked[-1] == 59
 
 
 def test_a_face_is_found_where_it_is_expected_even_tilted():

@@ -191,6 +191,30 @@ def test_the_recogniser_no_longer_knows_them(people, recogniser):
             assert plan.stands_in
 
 
+@pytest.mark.parametrize("bad_faces", [1, 99])
+def test_another_face_is_tried_before_somebody_is_masked(people, recogniser, monkeypatch, bad_faces):
+    men = [person for person in people if not person.woman]
+    tried = []
+
+    def known(_, view, surrogate, cover):  # the last of them, in the first faces that are judged
+        if not any(surrogate is one for one in tried):
+            tried.append(surrogate)
+        return 0.9 if view is men[-1].views[0] and len(tried) <= bad_faces else 0.1
+
+    monkeypatch.setattr("ksame.scene.choosing.likeness", known)
+    wishes = {person.name: Treatment.REPLACE for person in men}
+    choice = make_plans(wishes, men, recogniser, np.random.default_rng(3), k=len(men), candidates=2)
+    masked = [name for name, plan in choice.plans.items() if plan.stands_in]
+    if bad_faces == 1:
+        assert masked == []
+        assert len(tried) == 2
+        assert all(plan.surrogate is tried[1] for plan in choice.plans.values())
+    else:
+        assert masked == [men[-1].name]
+        assert len(tried) == 3
+        assert choice.k_real == len(men) - 1
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_has_a_plan_for_everyone(people, recogniser, method):
     wishes = {person.name: Treatment.REPLACE for person in people} | {"P9": Treatment.REPLACE, "P8": Treatment.KEEP}

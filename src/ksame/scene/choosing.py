@@ -1,7 +1,8 @@
 """From people to plans: who becomes whom, how much round the face is covered, and who can only be masked.
 
 The recogniser in the loop has the last word. A surrogate in whom it still knows the person is tried with a wider cover;
-if that does not help, the person is masked.
+if that does not help and there is no more than one group of their gender, which is quickly done, the group gets
+another face; at last the person is masked.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ METHODS = (SOMEONE_ELSE, K_SAME_M, K_DIFF, *MASKS)
 """What may become of faces in photographs and recordings."""
 MARGIN = 0.05
 """How far below the recogniser's own threshold a likeness must be."""
+_AGAIN = 2  # how often another face is looked for where somebody would be masked
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,32 +104,29 @@ def make_plans(
             plans[name] = Plan(Treatment.MASK, stands_in=True)
     if not people:
         return Choice(plans, {}, {}, None)
-    first = cover or Cover.FACE
-    if method == SOMEONE_ELSE:
-        groups = choose(
-            people, k, recogniser, rng, cover=first, candidates=candidates if loop else 1, workers=workers, track=track
-        )
-    else:
-        groups = (_k_same if method == K_SAME_M else _k_diff)(people, k, rng)
+    judge = _Judge(people, recogniser, cover, loop=loop)
+
+    def chosen(some: Sequence[Subject]) -> list[Group]:
+        tries = candidates if loop else 1
+        return choose(some, k, recogniser, rng, cover=judge.mildest, candidates=tries, workers=workers, track=track)
+
+    other_ways = {K_SAME_M: _k_same, K_DIFF: _k_diff}
+    groups = other_ways[method](people, k, rng) if method in other_ways else chosen(people)
     like: dict[str, float] = {}
     numbers: dict[str, int] = {}
-    limit = recogniser.threshold - MARGIN
     for number, group in enumerate(groups):
-        for i, surrogate in zip(group.members, group.surrogates, strict=True):
-            person = people[i]
-            numbers[person.name] = number
-            plan = Plan(Treatment.REPLACE, surrogate, first)
-            like[person.name] = value = _likeness(recogniser, person, plan)
-            if loop and value > limit:
-                for wider in (Cover.SOFT, Cover.HEAD) if cover is None else ():
-                    plan = replace(plan, cover=wider)
-                    like[person.name] = value = _likeness(recogniser, person, plan)
-                    if value <= limit:
-                        break
-                else:
-                    plan = Plan(Treatment.MASK, stands_in=True)
-                    del like[person.name]
-            plans[person.name] = plan
+        verdict = judge(group)
+        members = [people[i] for i in group.members]
+        alone = sum(person.woman is members[0].woman for person in people) == len(members)
+        for _ in range(_AGAIN if alone and method == SOMEONE_ELSE else 0):
+            if not verdict.n_refused:
+                break
+            (again,) = chosen(members)
+            other = judge(replace(group, surrogates=again.surrogates))
+            verdict = min(verdict, other, key=lambda one: one.n_refused)
+        plans.update(verdict.plans)
+        like.update(verdict.likeness)
+        numbers.update(dict.fromkeys(verdict.plans, number))
     for name, plan in plans.items():
         if plan.treatment is Treatment.REPLACE and plan.surrogate is None:  # the method had no place for them
             plans[name] = Plan(Treatment.MASK, stands_in=True)
@@ -135,10 +134,56 @@ def make_plans(
     return Choice(plans, numbers, like, None if method == K_DIFF else min(sharing.values(), default=None))
 
 
-def _likeness(recogniser: Recogniser, person: Subject, plan: Plan) -> float:
-    if plan.surrogate is None:
-        raise ValueError("Only somebody with a surrogate has a likeness.")
-    return max(likeness(recogniser, view, plan.surrogate, plan.cover) for view in person.views)
+@dataclass(frozen=True, eq=False)
+class _Verdict:
+    """What becomes of a group: plans, and the likeness of those who are not masked."""
+
+    plans: dict[str, Plan]
+    likeness: dict[str, float]
+
+    @property
+    def n_refused(self) -> int:
+        """How many must be masked."""
+        return len(self.plans) - len(self.likeness)
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """Finds the mildest cover with which the recogniser does not know people in their surrogates.
+
+    Parameters
+    ----------
+    people : sequence of Subject
+    recogniser : Recogniser
+    cover : Cover, optional
+        The only one that is tried.
+    loop : bool
+        Whether the recogniser has a say.
+    """
+
+    people: Sequence[Subject]
+    recogniser: Recogniser
+    cover: Cover | None
+    loop: bool
+
+    @property
+    def mildest(self) -> Cover:
+        """What is tried first."""
+        return self.cover or Cover.FACE
+
+    def __call__(self, group: Group) -> _Verdict:
+        """Judge a group; whoever is known under every cover is masked."""
+        plans, likenesses = {}, {}
+        for i, surrogate in zip(group.members, group.surrogates, strict=True):
+            person = self.people[i]
+            plans[person.name] = Plan(Treatment.MASK, stands_in=True)
+            for cover in Cover if self.cover is None else (self.cover,):
+                value = max(likeness(self.recogniser, view, surrogate, cover) for view in person.views)
+                if not self.loop or value <= self.recogniser.threshold - MARGIN:
+                    plans[person.name] = Plan(Treatment.REPLACE, surrogate, cover)
+                    likenesses[person.name] = value
+                    break
+        return _Verdict(plans, likenesses)
 
 
 def _codes(people: Sequence[Subject], least: int, rng: np.random.Generator) -> FloatArray:

@@ -136,11 +136,10 @@ class Composer:
         plan = self.plans[face.person]
         if plan.treatment is Treatment.KEEP:
             return
-        rng = np.random.default_rng((self.seed, face.frame, face.track))
-        if self._obstacle(face):
-            Mask().apply(onto, face, rng)
-        elif plan.treatment is Treatment.MASK:
-            self.mask.apply(onto, face, rng)
+        obstacle = bool(self._obstacle(face))
+        if obstacle or plan.treatment is Treatment.MASK:
+            mask = Mask() if obstacle else self.mask
+            mask.apply(onto, face, np.random.default_rng((self.seed, face.frame, face.track)))
         elif face.points is not None and plan.surrogate is not None:
             if face.track not in self._fitted:
                 self._fitted[face.track] = fit_surrogate(plan.surrogate, self.references[face.track], plan.cover)

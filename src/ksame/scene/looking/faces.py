@@ -97,8 +97,8 @@ class Face:
     sure : float
         The highest score of a detection; 1 once a mesh was believed.
     best : list of Picture
-    guessed : bool
-        Whether its place in the last frame was guessed, not seen.
+    guessed : int
+        In how many of the last frames its place was guessed, not seen; their rows wait until it is known.
     """
 
     number: int
@@ -111,8 +111,7 @@ class Face:
     n_seen: int = 0
     sure: float = 0.0
     best: list[Picture] = field(default_factory=list)
-    guessed: bool = False
-    _row: NDArray[np.float32] = field(default_factory=lambda: row_of(None))  # the last that was not guessed
+    guessed: int = 0
 
     @property
     def length(self) -> int:
@@ -122,43 +121,45 @@ class Face:
     def expected(self) -> FloatArray:
         """Return the box where it should be in the next frame."""
         box = self.last.box.copy()
-        box[:2] += self.speed * min(self.missing + 1, 3)
+        box[:2] += self.speed * min(self.missing + self.guessed + 1, 3)
         return box
 
     def ahead(self) -> Face:
         """Return a copy that may be followed further without this one being touched."""
-        spool = Spool(None)
-        spool.append(self._row)  # in the place of the last row, which may be amended
-        return replace(self, spool=spool, best=[])
+        return replace(self, spool=Spool(None), best=[])
+
+    def stands_as(self, other: Face) -> bool:
+        """Tell whether following this face and following ``other``, a copy of it, would go the same way."""
+        same_place = self.last.box is other.last.box and self.last.mesh is other.last.mesh
+        counts = ("missing", "guessed", "n_seen", "sure")
+        return same_place and all(getattr(self, name) == getattr(other, name) for name in counts)
 
     def rest(self) -> Found:
-        """Take down a frame without looking: the face is where it should be, until the next frame tells better."""
-        move = np.append(self.speed, 0.0)
-        mesh = self.last.mesh
-        moved = None if mesh is None else Mesh(mesh.points + move, mesh.presence, mesh.blendshapes, mesh.pose)
-        found = Found(self.expected(), moved, None)
-        self.spool.append(row_of(found))
-        self.guessed = True
-        self.last = found
-        return found
+        """Let a frame go by without looking: the face is where it should be, until a later frame tells better."""
+        box, mesh = self.expected(), self.last.mesh
+        self.guessed += 1
+        if mesh is not None:
+            move = np.append(centre(box) - centre(self.last.box), 0.0)
+            mesh = Mesh(mesh.points + move, mesh.presence, mesh.blendshapes, mesh.pose)
+        return Found(box, mesh, None)
 
     def write(self, found: Found | None) -> None:
-        """Take down a frame."""
+        """Take down a frame, and those before it in which the place was guessed."""
         row = row_of(found)
-        if self.guessed:  # between two frames that were seen; without the second it was not seen either
-            self.spool.amend(row if found is None else 0.5 * (self._row + row))
-            self.missing += found is None
-            self.n_seen += found is not None
-        self.guessed, self._row = False, row
+        steps = self.guessed + 1
+        before = row_of(self.last) if self.guessed else row
+        for i in range(1, steps):  # between two frames that were seen; without the second it was not seen either
+            self.spool.append(before + (row - before) * np.float32(i / steps))
         self.spool.append(row)
+        self.guessed = 0
         if found is None:
-            self.missing += 1
+            self.missing += steps
             return
-        step = (centre(found.box) - centre(self.last.box)) / (self.missing + 1)
+        step = (centre(found.box) - centre(self.last.box)) / (self.missing + steps)
         limit = 0.5 * side(found.box)
         self.speed = np.clip(0.5 * self.speed + 0.5 * step, -limit, limit)
         self.last, self.missing = found, 0
-        self.n_seen += 1
+        self.n_seen += steps
         score = 0.0 if found.detection is None else found.detection.score
         self.sure = max(self.sure, score, 0.0 if found.mesh is None else 1.0)
 

@@ -34,6 +34,7 @@ _OUT_OF_SIGHT = 5  # frames after which a face that comes back must look like it
 _STRANGER = 0.3  # likeness below which it does not
 _DOUBTED = 4  # frames for which a face may be missing that was never surely seen, or only just
 _KNOWN = 5  # frames in which a face was seen before one may go by without looking
+_LARGE = 72.0  # side of a face from which on every second frame is looked at
 _CALM = 0.1  # sides that such a face may move between frames
 _NEARBY = 6  # frames for which a missing face is looked for at its place; after that, in searches of whole frames
 _BLINK = 2  # frames that may be missing on the way back
@@ -57,6 +58,14 @@ class _Rest(Enum):
 
 
 _Step: TypeAlias = "Found | _Rest | None"
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """One face followed through some frames: what was found in each, and a copy of the face after the last."""
+
+    steps: list[_Step]
+    goal: Face
 
 
 class Eyes:
@@ -123,36 +132,51 @@ class Follower:
         self._pool = pool
         self._new_spool = new_spool
         self._count = 0
-        self._ways: dict[int, Future[list[_Step]]] | None = None  # on which faces have set out
+        self._ways: dict[int, Future[_Way]] = {}  # on which faces have set out
         self._past: deque[tuple[ByteArray, list[FloatArray]]] = deque()  # frames of this shot and the boxes in them
 
     def cut(self) -> None:
         """End all: a new shot begins."""
         self.closed += self.faces
         self.faces = []
-        self._ways = None
+        self._ways = {}
         self._past.clear()
 
-    def set_out(self, frames: Sequence[Moment]) -> None:
-        """Begin to follow everyone through the frames of the next :meth:`advance`, each in a thread."""
-        self._ways = {face.number: self._pool.submit(self._way, frames, face.ahead()) for face in self.faces}
-
-    def advance(self, frames: Sequence[Moment], search: Search) -> None:
+    def advance(self, frames: Sequence[Moment], search: Future[Search], following: Sequence[Moment] = ()) -> None:
         """Go on by several frames.
 
-        Everyone is followed through all of them at once; then the frames are gone through in order. Whoever turns out
-        to have gone astray on the way is followed anew from there.
+        Everyone is followed through all of them at once, each in a thread, and on through the frames that come next;
+        meanwhile these are gone through in order. Whoever turns out to have gone astray on the way is followed anew
+        from there.
 
         Parameters
         ----------
         frames : sequence of Moment
-        search : Search
+        search : future Search
             Of the last of them.
+        following : sequence of Moment
+            Those of the next call, if it belongs to the same shot.
         """
-        if self._ways is None:
-            self.set_out(frames)
-        ways = {number: way.result() for number, way in (self._ways or {}).items()}
-        self._ways = None
+        ways = {
+            face.number: self._ways.get(face.number) or self._pool.submit(self._way, frames, face)
+            for face in self.faces
+        }
+        gone = {number: way.result() for number, way in ways.items()}
+        ahead: dict[int, Future[_Way]] = {}
+        if following:
+            ahead = {number: self._pool.submit(self._way, following, way.goal) for number, way in gone.items()}
+        self._go(frames, search.result(), {number: way.steps for number, way in gone.items()})
+        self._ways = {}
+        for face in self.faces if following else ():
+            if face.number in gone and face.stands_as(gone[face.number].goal):
+                self._ways[face.number] = ahead.pop(face.number)
+            else:
+                self._ways[face.number] = self._pool.submit(self._way, following, face)
+        for wrong in ahead.values():
+            wrong.cancel()
+
+    def _go(self, frames: Sequence[Moment], search: Search, ways: dict[int, list[_Step]]) -> None:
+        """Take down some frames in order, with what was found on the ways that faces went."""
         for i, moment in enumerate(frames):
             steps = [
                 ways[face.number][i] if face.number in ways else self._pool.submit(self._step, moment, face).result()
@@ -168,9 +192,10 @@ class Follower:
                     ways.pop(face.number, None)
             self._take(moment, seen, resting, search if i == len(frames) - 1 else None)
 
-    def _way(self, frames: Sequence[Moment], ahead: Face) -> list[_Step]:
-        """Follow one face through some frames, without taking anything down but in itself."""
+    def _way(self, frames: Sequence[Moment], face: Face) -> _Way:
+        """Follow one face through some frames, without touching it."""
         steps: list[_Step] = []
+        ahead = face.ahead()
         for moment in frames:
             step = self._step(moment, ahead)
             if isinstance(step, _Rest):
@@ -178,10 +203,10 @@ class Follower:
             else:
                 ahead.write(step)
             steps.append(step)
-        return steps
+        return _Way(steps, ahead)
 
     def _step(self, moment: Moment, face: Face) -> _Step:
-        return _Rest.RESTS if _may_rest(moment, face) else self._follow(moment.rgb, face)
+        return _Rest.RESTS if may_rest(moment, face) else self._follow(moment.rgb, face)
 
     def _take(self, moment: Moment, seen: list[Found | None], resting: Sequence[bool], search: Search | None) -> None:
         """Take down what was seen in a frame, and begin the faces that a search found."""
@@ -313,14 +338,17 @@ class Follower:
             self._past.popleft()
 
 
-def _may_rest(moment: Moment, face: Face) -> bool:
-    """Tell whether a frame may go by without looking at a face: every second, if it is calm and followed well.
+def may_rest(moment: Moment, face: Face) -> bool:
+    """Tell whether a frame may go by without looking at a face that is calm and followed well.
 
-    Half of the faces rest in even frames and half in odd ones, so that every frame has as much work.
+    Every second frame may; of small faces, on which blinks and speech are too small to be seen, two of three. Faces
+    take turns, so that every frame has as much work.
     """
-    calm = np.hypot(*face.speed) < _CALM * side(face.last.box)
-    well = face.last.mesh is not None and not face.guessed and face.missing == 0 and face.n_seen > _KNOWN
-    return moment.brief and bool(calm) and well and (moment.frame + face.number) % 2 == 0
+    length = side(face.last.box)
+    every = 2 if length >= _LARGE else 3
+    calm = np.hypot(*face.speed) < _CALM * length
+    well = face.last.mesh is not None and face.guessed < every - 1 and face.missing == 0 and face.n_seen > _KNOWN
+    return moment.brief and bool(calm) and well and (moment.frame + face.number) % every != 1
 
 
 def _apart(found: Found, detection: Detection, others: Sequence[FloatArray]) -> Found:

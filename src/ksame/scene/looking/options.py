@@ -54,8 +54,8 @@ class Looking:
     mesh_side : float
         Faces smaller than so many pixels get no mesh.
     brief : float
-        Seconds. In frames that follow each other faster, faces that move little are looked at in every second one;
-        where they are between is the middle. 0 for never.
+        Seconds. In frames that follow each other faster, faces that move little are looked at in every second one,
+        small ones in every third; between these they move in a straight line. 0 for never.
     yaw, pitch : float
         Meshes of heads turned further, in degrees, are not believed.
     patience : int

@@ -66,10 +66,6 @@ class Spool:
             self._flush()
         self._open.append(row)
 
-    def amend(self, row: NDArray[np.float32]) -> None:
-        """Put another row, (WIDTH,), in the place of the last."""
-        self._open[-1] = row
-
     def _flush(self) -> None:
         if not self._open:
             return

@@ -194,11 +194,10 @@ class _Watcher:
             self._pending.popleft()
         if searched is None:
             raise RuntimeError("the last frame that was read was not searched")
-        self._follower.advance(frames, searched.result())
+        following, next_search = self._block()
+        same_shot = next_search is not None and not self._pending[0].cut
+        self._follower.advance(frames, searched, following if same_shot else ())
         self._take_ended()
-        following, searched = self._block()
-        if searched is not None and not self._pending[0].cut:
-            self._follower.set_out(following)
 
     def _block(self) -> tuple[list[Moment], Future[Search] | None]:
         """Return the frames that wait up to the first that is searched, and that search if there is one.

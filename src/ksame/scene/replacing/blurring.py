@@ -1,4 +1,4 @@
-"""Blur as wide as a feature, without its price."""
+"""Arithmetic on pictures without its price: blurs as wide as a feature, weights for all channels."""
 
 from __future__ import annotations
 
@@ -16,3 +16,8 @@ def blurred(image: NDArray[np.float32], sigma: float) -> NDArray[np.float32]:
     small = cv2.resize(image, size, interpolation=cv2.INTER_AREA) if shrink > 1 else image
     soft = cv2.GaussianBlur(small, (0, 0), sigma / shrink, borderType=cv2.BORDER_REPLICATE)
     return np.asarray(cv2.resize(soft, image.shape[1::-1], interpolation=cv2.INTER_LINEAR), dtype=np.float32)
+
+
+def in_colour(grey: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return one channel, (height, width), as three: products of equal shapes take a fraction of the time."""
+    return np.asarray(cv2.cvtColor(grey, cv2.COLOR_GRAY2RGB), dtype=np.float32)

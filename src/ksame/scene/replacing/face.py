@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.scene.replacing.blurring import in_colour
 from ksame.scene.replacing.canvas import Canvas, Rows, canvas, keep_openings
 from ksame.scene.replacing.light import DARK, fit_light, logarithm, match_rim, matched_contrast
 from ksame.scene.replacing.rim import Cover, cover_rim, ring_window
@@ -29,6 +30,7 @@ _FINE = 0.011  # blur, in widths of the face, with which a person is taken: the 
 _SOFT = 0.03  # and with which a frame is compared with the average: what is finer is the surrogate's own. Edges of the
 # person's features and spectacles, a pixel beside where they were on average, would be drawn as ghosts.
 _GAIN = 1.6  # the most by which colours are multiplied or divided, in logarithms
+_REPEAT = 256  # pixels after which noise repeats itself
 _SMALLEST = 40  # width of the smallest copy of a fitted surrogate
 
 
@@ -81,17 +83,25 @@ class Fitted:
 
 def aligned(points: FloatArray, places: Canvas) -> tuple[FloatArray, FloatArray]:
     """Return a mesh, (478, 3), aligned to the base, and the matrix, (3, 2), that takes steps there to the frame."""
+    centred, turn, scale = _alignment(points, places)
+    return scale * (centred @ turn) + places.centred[0], _steps_to_frame(turn, scale)
+
+
+def _alignment(points: FloatArray, places: Canvas) -> tuple[FloatArray, FloatArray, float]:
+    """Return a mesh about its middle, and the rotation and the scale that bring it to the base."""
     seen = points * [1.0, 1.0, -1.0]
-    centred = seen - seen.mean(axis=0)
-    middle, goal = places.centred
-    u, s, vt = np.linalg.svd(centred.T @ goal)
-    turn = u @ vt
-    if turn[0] @ np.cross(turn[1], turn[2]) < 0:
+    centred = seen - np.add.reduce(seen) / len(seen)
+    product = centred.T @ places.centred[1]
+    u, s, vt = np.linalg.svd(product)
+    if np.linalg.det(product) < 0:
         u[:, 2] *= -1
         s[2] *= -1
-        turn = u @ vt
-    scale = s.sum() / np.einsum("ij,ij->", centred, centred)
-    return scale * (centred @ turn) + middle, (turn.T / scale)[:, :2]
+    flat = centred.ravel()
+    return centred, u @ vt, float(s.sum() / (flat @ flat))
+
+
+def _steps_to_frame(turn: FloatArray, scale: float) -> FloatArray:
+    return np.asarray((turn.T / scale)[:, :2])
 
 
 def softened(
@@ -226,16 +236,19 @@ def _fringe(places: Canvas, seen: Rows, lit: Rows) -> Rows:
     return np.asarray(cv2.GaussianBlur(image.astype(np.float32), (0, 0), 1.2)[mask])
 
 
-@lru_cache(maxsize=1)
-def _tile() -> NDArray[np.float32]:
-    return np.random.default_rng(0).standard_normal((512, 512)).astype(np.float32)
+@lru_cache(maxsize=4)
+def _tile(side: int) -> NDArray[np.float32]:
+    """Return noise, (side, side), that repeats itself after ``_REPEAT`` pixels."""
+    tile = np.random.default_rng(0).standard_normal((_REPEAT, _REPEAT)).astype(np.float32)
+    return np.pad(tile, (0, side - _REPEAT), mode="wrap")
 
 
-def _noise(origin: FloatArray, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return noise of unit standard deviation, the same in all channels, for a window that begins at ``origin``."""
-    tile = _tile()
-    rows, columns = ((np.arange(n) + int(o) * 7) % len(tile) for n, o in zip(shape, origin[::-1], strict=True))
-    return tile[rows[:, None], columns[None], None]
+def _noise(window: tuple[slice, slice]) -> NDArray[np.float32]:
+    """Return noise of unit standard deviation, the same in all channels, for a window."""
+    top, left = (7 * one.start % _REPEAT for one in window)
+    height, width = (one.stop - one.start for one in window)
+    tile = _tile(_REPEAT * (1 + -(-max(height, width) // _REPEAT)))
+    return in_colour(tile[top : top + height, left : left + width])
 
 
 def paint(
@@ -256,10 +269,10 @@ def paint(
     """
     places = canvas()
     warp = places.warp
-    _, to_frame = aligned(points, places)
+    _, turn, scale = _alignment(points, places)
     extended = with_forehead(points[:, :2])
     moved = extended.copy()
-    moved[: len(points)] += fitted.change @ to_frame
+    moved[: len(points)] += fitted.change @ _steps_to_frame(turn, scale)
     if (extended.max(axis=0) < 0).any() or (extended.min(axis=0) > np.array(frame.shape[1::-1]) - 1).any():
         return np.asarray(moved[: len(points)])  # wholly outside the frame
     window, soft = softened(frame, extended, _SOFT)
@@ -275,14 +288,15 @@ def paint(
     gains = cv2.remap(sheet, base[0], base[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     new: Any = cv2.remap(soft, here[0], here[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     new += np.float32(255 * DARK)
-    new *= gains[..., :3]
-    new += _noise(origin, covered.shape) * np.float32(fitted.grain) - np.float32(255 * DARK)
-    shown = gains[..., 3] * covered
+    new *= cv2.cvtColor(gains, cv2.COLOR_RGBA2RGB)
+    new = cv2.scaleAdd(_noise(window), fitted.grain, new)
+    new -= np.float32(255 * DARK)
+    shown = np.asarray(cv2.extractChannel(gains, 3) * covered)
     _keep_own(new, frame[window], here, shown)
     alpha = np.minimum(shown, np.float32(1))
     part = onto[window].astype(np.float32)
     new -= part
-    new *= alpha[..., None]
+    new *= in_colour(alpha)
     part += new
     onto[window] = cv2.convertScaleAbs(part.clip(0, 255, out=part))
     if cover is not Cover.FACE:
@@ -308,4 +322,4 @@ def _cover_ring(
     top, left = (one.start - other.start for one, other in zip(window, ring, strict=True))
     inside[top : top + alpha.shape[0], left : left + alpha.shape[1]] = alpha
     changed = cover_rim(onto[ring].astype(np.float32), inside, points - [ring[1].start, ring[0].start], cover)
-    onto[ring] = np.rint(changed).clip(0, 255).astype(np.uint8)
+    onto[ring] = cv2.convertScaleAbs(changed.clip(0, 255, out=changed))

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray
-from ksame.scene.replacing.blurring import blurred
+from ksame.scene.replacing.blurring import blurred, in_colour
 from ksame.spaces.facemodel.geometry import OUTLINE
 
 REACH = 1.35
 """How far the ring goes, in outlines of the face."""
 _SOFT = 0.055  # width of the blur, in widths of the face
 _EDGE = 0.05  # over which the ring's outer edge fades, in widths of the face
-_FAR = 0.095  # the same for a ring that is dissolved
+_FAR = 0.12  # the same for a ring that is dissolved
 _TRACE = 1e-3  # what counts of the face
 Image = NDArray[np.float32]
 
@@ -64,12 +64,15 @@ def cover_rim(painted: Image, alpha: Image, points: FloatArray, cover: Cover) ->
     disc = polygon(alpha.shape, grown(outline, REACH))
     outer = blurred(disc, max(_EDGE * width, 0.5))
     inner: Any = cv2.GaussianBlur(cv2.erode(alpha, np.ones((3, 3), np.uint8)), (0, 0), max(0.008 * width, 0.5))
-    ring = ((outer - 0.5 * inner).clip(0, 1) * (1 - inner))[..., None]
+    ring = (outer - 0.5 * inner).clip(0, 1) * (1 - inner)
     if cover is Cover.SOFT:
         other = blurred(painted, max(_SOFT * width, 1.0))
     else:
         other = _dissolved(painted, alpha, max(_FAR * width, 1.0))
-    return np.asarray(painted + (other - painted) * ring)
+    other -= painted
+    other *= in_colour(ring)
+    other += painted
+    return other
 
 
 def grown(outline: FloatArray, factor: float) -> FloatArray:
@@ -87,8 +90,8 @@ def polygon(shape: tuple[int, ...], points: FloatArray) -> Image:
 
 def _dissolved(image: Image, alpha: Image, sigma: float) -> Image:
     """Blur what is not the face, the face not counting: it would shine into hair and background."""
-    outside = (1 - alpha)[..., None].clip(_TRACE, 1)
-    return np.asarray(blurred(image * outside, sigma) / blurred(outside, sigma)[..., None])
+    outside = (1 - alpha).clip(_TRACE, 1)
+    return np.asarray(blurred(image * in_colour(outside), sigma) / in_colour(blurred(outside, sigma)))
 
 
 def pull_push(colour: Image, weight: Image) -> Image:

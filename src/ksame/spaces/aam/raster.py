@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray, IntArray
 
@@ -25,64 +26,67 @@ def barycentric(points: FloatArray, triangles: IntArray) -> FloatArray:
 
     The rows of a triangle without area are zero.
     """
-    a, b, c = (points[triangles[:, i]] for i in range(3))
-    area = signed_areas(points, triangles)
-    rows = [
-        np.stack([p[:, 1] - q[:, 1], q[:, 0] - p[:, 0], p[:, 0] * q[:, 1] - p[:, 1] * q[:, 0]], axis=1)
-        for p, q in ((b, c), (c, a), (a, b))
-    ]
+    return _weights(*points.T[:, triangles.T]).transpose(2, 1, 0)
+
+
+def _weights(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return what x, y and 1 add to the weight of each corner, (3, 3, n_triangles), of corners (3, n_triangles)."""
+    (x1, x2), (y1, y2) = ((corner[[1, 2, 0]], corner[[2, 0, 1]]) for corner in (x, y))
+    raw = np.array([y1 - y2, x2 - x1, x1 * y2 - y1 * x2])
+    area = raw[2].sum(axis=0)
     flat = np.abs(area) < _FLAT
-    inverse = np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, area))
-    return np.stack(rows, axis=1) * inverse[:, None, None]
+    area[flat] = np.inf
+    raw /= area
+    return raw
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Spans:
-    """The pixel rows of all triangles at once: triangle, row, first column and length of each span."""
+    """The pixel rows of all triangles at once.
 
+    Attributes
+    ----------
+    order : ndarray of shape (n_triangles,)
+        The triangles; later ones cover earlier ones.
+    triangle, row, first, length : ndarray of shape (n_spans,)
+        Of each span: which in ``order``, row, first column and number of pixels.
+    width : int
+        Of the image.
+    weights : ndarray of shape (3, 3, n_triangles)
+        What x, y and 1 add to the weight of each corner, in ``order``.
+    """
+
+    order: IntArray
     triangle: IntArray
     row: IntArray
     first: IntArray
     length: IntArray
     width: int
+    weights: FloatArray
 
     @classmethod
-    def of(
-        cls,
-        points: FloatArray,
-        triangles: IntArray,
-        size: tuple[int, int],
-        order: IntArray,
-        weights: FloatArray | None = None,
-    ) -> Spans:
-        """Find the spans of ``triangles`` in an image of ``size``; later in ``order`` covers earlier.
-
-        ``weights`` are what :func:`barycentric` gives, where the caller has them already.
-        """
-        if weights is None:
-            weights = barycentric(points, triangles)
+    def of(cls, points: FloatArray, triangles: IntArray, size: tuple[int, int], order: IntArray) -> Spans:
+        """Find the spans of ``triangles`` in an image of ``size``; later in ``order`` covers earlier."""
         height, width = size
-        a, b, c = (points[:, 1].take(corner) for corner in triangles[order].T)
-        lowest, highest = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
-        top = np.ceil(lowest - _EDGE).clip(0, height).astype(np.intp)
-        bottom = np.floor(highest + _EDGE).clip(-1, height - 1).astype(np.intp)
+        x, y = points.T[:, triangles.take(order, axis=0).T]
+        weights = _weights(x, y)
+        top = np.ceil(y.min(axis=0) - _EDGE).clip(0, height).astype(np.intp)
+        bottom = np.floor(y.max(axis=0) + _EDGE).clip(-1, height - 1).astype(np.intp)
         rows = (bottom - top + 1).clip(min=0)
-        rows[np.abs(signed_areas(points, triangles[order])) < _FLAT] = 0
-        triangle = np.repeat(order, rows)
-        row = np.repeat(top, rows) + _count_up(rows)
-        left, right = np.zeros(len(row)), np.full(len(row), width - 1.0)
+        rows[~weights.any(axis=(0, 1))] = 0
+        triangle = np.repeat(np.arange(len(order)), rows)
+        row = top.take(triangle) + _count_up(rows)
         # Inside means that all three weights, linear in x along a row, are not negative.
-        for slope, by_row, rest in weights.transpose(1, 2, 0):
-            tilt = slope.take(triangle)
-            level = by_row.take(triangle) * row + rest.take(triangle)
-            steep = np.abs(tilt) > _FLAT
-            root = np.where(steep, -level / np.where(steep, tilt, 1.0), np.where(level < -_EDGE, np.inf, -np.inf))
-            falls = steep & (tilt < 0)
-            np.maximum(left, root, out=left, where=~falls)
-            np.minimum(right, root, out=right, where=falls)
-        first = np.ceil((left - _EDGE).clip(max=width)).astype(np.intp)
-        last = np.floor((right + _EDGE).clip(min=-1.0)).astype(np.intp)
-        return cls(triangle, row, first, (last - first + 1).clip(min=0), width)
+        slope, by_row, rest = weights.take(triangle, axis=2)
+        level = by_row * row + rest
+        never = np.where(level < -_EDGE, np.inf, -np.inf)
+        root = np.divide(-level, slope, out=never, where=np.abs(slope) > _FLAT)
+        falls = slope < -_FLAT
+        left = np.where(falls, -np.inf, root).max(axis=0)
+        right = np.where(falls, root, np.inf).min(axis=0)
+        first = np.ceil((left - _EDGE).clip(0, width)).astype(np.intp)
+        last = np.floor((right + _EDGE).clip(-1, width - 1)).astype(np.intp)
+        return cls(order, triangle, row, first, (last - first + 1).clip(min=0), width, weights)
 
     @cached_property
     def _span(self) -> IntArray:
@@ -90,26 +94,29 @@ class Spans:
         return np.repeat(np.arange(len(self.row)), self.length)
 
     @cached_property
-    def _column(self) -> IntArray:
-        """Column of every pixel."""
-        return _count_up(self.length) + self.first.take(self._span)
+    def _place(self) -> IntArray:
+        """How many pixels of its span come before every pixel."""
+        return _count_up(self.length)
 
     @cached_property
     def pixels(self) -> IntArray:
         """Flat index of every pixel of every span."""
-        return np.asarray(self._column + (self.row * self.width).take(self._span))
+        return np.asarray(self._place + (self.row * self.width + self.first).take(self._span))
 
     @property
     def owner(self) -> IntArray:
         """Triangle of every pixel of every span."""
-        return self.triangle.take(self._span)
+        return self.order.take(self.triangle).take(self._span)
 
-    def values(self, affine: FloatArray) -> FloatArray:
-        """Evaluate one affine function, (n_triangles, 3), for each triangle at its pixels."""
-        by_column, by_row, rest = affine.T
-        start = by_row.take(self.triangle) * self.row + rest.take(self.triangle)
-        step = by_column.take(self.triangle)
-        return np.asarray(step.take(self._span) * self._column + start.take(self._span))
+    def values(self, corners: FloatArray) -> NDArray[np.float32]:
+        """Interpolate values, (n_values, 3, n_triangles), at the corners in ``order``: (n_values, n_pixels)."""
+        affine = (self.weights[:, None] * corners).sum(axis=2)
+        step, by_row, rest = affine.take(self.triangle, axis=2)
+        start = (step * self.first + by_row * self.row + rest).astype(np.float32)
+        values = step.astype(np.float32).take(self._span, axis=1)
+        values *= self._place.astype(np.float32)
+        values += start.take(self._span, axis=1)
+        return np.asarray(values)
 
 
 def _count_up(lengths: IntArray) -> IntArray:

@@ -239,18 +239,15 @@ class PiecewiseAffine:
             x and y in each of the others; zero where the mesh does not reach.
         """
         growth = signed_areas(points, self.triangles) / self.base_areas
-        weights = barycentric(points, self.triangles)
-        spans = Spans.of(points, self.triangles, size, np.argsort(growth, kind="stable"), weights)
-        entry = np.zeros(size, dtype=np.intp)  # of each pixel in the list of all spans' pixels; 0 for none
-        entry.reshape(-1)[spans.pixels] = np.arange(1, len(spans.pixels) + 1)
-        places = []
-        for other in others:
-            affine = other[self.triangles].transpose(0, 2, 1) @ weights  # (n_triangles, 2, 3)
-            values = np.zeros((2, len(spans.pixels) + 1), dtype=np.float32)
-            for axis in range(2):
-                values[axis, 1:] = spans.values(affine[:, axis])
-            places.append(values.take(entry, axis=1))
-        return entry > 0, places
+        spans = Spans.of(points, self.triangles, size, np.argsort(growth, kind="stable"))
+        entry = np.full(size, -1, dtype=np.intp)  # of each pixel in the list of all spans' pixels; -1 for none
+        entry.reshape(-1)[spans.pixels] = np.arange(len(spans.pixels))
+        covered = entry >= 0
+        corners = np.concatenate(others, axis=1).T[:, self.triangles.take(spans.order, axis=0).T]
+        values = np.zeros((len(corners), len(spans.pixels) + 1), dtype=np.float32)
+        values[:, :-1] = spans.values(corners)
+        places = values.take(entry, axis=1, mode="wrap")
+        return covered, [places[2 * i : 2 * i + 2] for i in range(len(others))]
 
     def _reduced(self, image: NDArray[Any], points: FloatArray) -> tuple[FloatImage, FloatArray]:
         """Cut the mesh out of an image and shrink it if it is much finer than the base."""
