@@ -1,5 +1,6 @@
 """Painting surrogates: what changes, what stays, who shares a face."""
 
+import cv2
 import numpy as np
 import pytest
 
@@ -153,6 +154,57 @@ def test_a_grey_photograph_gets_a_grey_face(people):
     out = grey.copy()
     paint(grey, view.points, fit_surrogate(surrogate(), reference), out)
     assert np.ptp(out.astype(int), axis=2).max() <= 6
+
+
+def hazy(view, contrast):
+    return (190 + contrast * (view.pixels.astype(np.float32) - 128)).clip(0, 255).astype(np.uint8)
+
+
+def test_a_hazy_photograph_gets_a_hazy_face(people):
+    view = people[0].views[0]
+    middle = slice(70, 220), slice(60, 160)
+    spread = {}
+    for contrast in (0.8, 0.2):
+        pixels = hazy(view, contrast)
+        reference = make_reference(pixels, view.points, np.zeros(len(BLENDSHAPES)))
+        out = pixels.copy()
+        paint(pixels, view.points, fit_surrogate(surrogate(), reference), out)
+        spread[contrast] = pixels[middle].std(axis=(0, 1)).mean(), out[middle].std(axis=(0, 1)).mean()
+    assert spread[0.2][0] < 0.3 * spread[0.8][0]
+    assert spread[0.2][1] < 0.5 * spread[0.8][1]
+
+
+def test_lines_that_slip_are_not_drawn_twice(people):
+    view = people[0].views[0]
+    brows = view.points[[70, 300], :2]
+
+    def with_bar(shift):
+        pixels = view.pixels.copy()
+        left, right = (brows + np.array([[-8, shift - 6], [8, shift - 6]])).astype(int).tolist()
+        return np.asarray(cv2.line(pixels, left, right, (20, 20, 20), 3))
+
+    reference = make_reference(with_bar(0), view.points, np.zeros(len(BLENDSHAPES)))
+    fitted = fit_surrogate(surrogate(), reference)
+    outs = []
+    for shift in (0, 7):
+        out = with_bar(shift)
+        paint(with_bar(shift), view.points, fitted, out)
+        outs.append(out.astype(int).mean(axis=2))
+    x, y = brows.mean(axis=0).astype(int)
+    apart = np.abs(outs[1] - outs[0])[y - 14 : y + 14, x - 20 : x + 20] / outs[0][y - 14 : y + 14, x - 20 : x + 20]
+    assert np.quantile(apart, 0.99) < 0.35
+
+
+def test_light_that_falls_on_a_face_falls_on_the_new_one(people):
+    view = people[0].views[0]
+    fitted = fit_surrogate(surrogate(), view.reference)
+    means = []
+    for light in (1.0, 0.6):
+        pixels = (view.pixels * light).astype(np.uint8)
+        out = pixels.copy()
+        paint(pixels, view.points, fitted, out)
+        means.append(out[100:200, 70:150].mean())
+    assert 0.5 < means[1] / means[0] < 0.7
 
 
 def test_people_are_dealt_out_in_equal_shares():

@@ -116,6 +116,17 @@ def test_spans_hold_exactly_the_pixels_inside(numbers):
 # Warps
 
 
+def test_needles_along_the_hull_are_covered_by_the_surface():
+    base = np.array([[0.0, 0], [5, 0], [14, 0], [14, 10], [5, 10], [0, 10], [-0.3, 5]])
+    needle = [0, 5, 6]
+    warp = PiecewiseAffine(base, np.array([[0, 1, 4], [0, 4, 5], [1, 2, 3], [1, 3, 4], needle]), (11, 15))
+    turned = base.copy()
+    turned[[1, 4], 0] = 2.0
+    turned[needle, 0] = 6.0, 6.0, 4.0  # behind the rest; the needle has become wide, as the others have not
+    _, (places,) = warp.locate(turned, (11, 15), base)
+    np.testing.assert_allclose(places[0, 5, 2:], 5 + np.arange(13.0) * 9 / 12, atol=1e-5)
+
+
 def test_warp_by_hand():
     warp = PiecewiseAffine(SQUARE, CROSSED, (11, 11))
     assert warp.n_pixels == 121

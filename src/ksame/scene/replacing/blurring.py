@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 _COARSE = 1.5  # least width of a blur, in pixels of a coarser copy
 
 
-def blurred(image: NDArray[np.float32], sigma: float) -> NDArray[np.float32]:
+def blurred(image: NDArray[Any], sigma: float) -> NDArray[np.float32]:
     """Blur an image, (height, width) or (height, width, channels), at a coarser scale where nobody can tell."""
     shrink = max(1, int(sigma / _COARSE))
     size = tuple(-(-side // shrink) for side in image.shape[1::-1])

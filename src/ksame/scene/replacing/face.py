@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.scene.replacing.blurring import in_colour
+from ksame.scene.replacing.blurring import blurred, in_colour
 from ksame.scene.replacing.canvas import Canvas, Rows, canvas, keep_openings
 from ksame.scene.replacing.light import DARK, fit_light, logarithm, match_rim, matched_contrast
 from ksame.scene.replacing.rim import Cover, cover_rim, ring_window
@@ -29,6 +29,9 @@ _TINT = 0.25  # the same for colour
 _FINE = 0.011  # blur, in widths of the face, with which a person is taken: the base holds no finer detail
 _SOFT = 0.03  # and with which a frame is compared with the average: what is finer is the surrogate's own. Edges of the
 # person's features and spectacles, a pixel beside where they were on average, would be drawn as ghosts.
+_SHADE = 0.12  # what counts as light and shade that came over a face is wider than this, in widths of the face
+_LINE = 1.2  # by what factor finer things may become brighter or darker than usual
+_GREY = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 _GAIN = 1.6  # the most by which colours are multiplied or divided, in logarithms
 _REPEAT = 256  # pixels after which noise repeats itself
 _SMALLEST = 40  # width of the smallest copy of a fitted surrogate
@@ -72,12 +75,15 @@ class Fitted:
     levels : tuple of ndarray of shape (height, width, 4)
         On the base and on smaller copies of it: by what the person's own softened colours are multiplied; then how
         much of the result shows, from 0 to 1, and above 1 how much of the person's own pixels stays.
+    usual : tuple of ndarray of shape (height, width)
+        On the same levels: the brightness, from 0 to 1, of the softened colours in the reference.
     grain : float
         Standard deviation of the frame's noise, in 8-bit steps.
     """
 
     change: FloatArray
     levels: tuple[NDArray[np.float32], ...]
+    usual: tuple[NDArray[np.float32], ...]
     grain: float
 
 
@@ -214,11 +220,17 @@ def fit_surrogate(surrogate: Surrogate, reference: Reference, cover: Cover = Cov
     warp = places.warp
     sheet = warp.image(np.concatenate([gain, (alpha + places.own)[:, None]], axis=1))
     sheet[..., 3] *= warp.mask
-    levels = [sheet]
+    usual = np.exp(reference.soft) @ _GREY
+    return Fitted(change, _pyramid(sheet), _pyramid(warp.image(usual[:, None])[..., 0]), reference.grain)
+
+
+def _pyramid(image: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
+    """Return an image and copies of half its size, a quarter, and so on."""
+    levels = [image]
     while levels[-1].shape[1] > _SMALLEST:
         size = tuple(side // 2 for side in levels[-1].shape[1::-1])
         levels.append(np.asarray(cv2.resize(levels[-1], size, interpolation=cv2.INTER_AREA), dtype=np.float32))
-    return Fitted(change, tuple(levels), reference.grain)
+    return tuple(levels)
 
 
 def _fringe(places: Canvas, seen: Rows, lit: Rows) -> Rows:
@@ -288,7 +300,9 @@ def paint(
     gains = cv2.remap(sheet, base[0], base[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     new: Any = cv2.remap(soft, here[0], here[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     new += np.float32(255 * DARK)
+    tamed = _tamed(new, covered, fitted.usual[level], base, float(np.ptp(new_place[:, 0])))
     new *= cv2.cvtColor(gains, cv2.COLOR_RGBA2RGB)
+    new *= in_colour(tamed)
     new = cv2.scaleAdd(_noise(window), fitted.grain, new)
     new -= np.float32(255 * DARK)
     shown = np.asarray(cv2.extractChannel(gains, 3) * covered)
@@ -302,6 +316,27 @@ def paint(
     if cover is not Cover.FACE:
         _cover_ring(onto, extended, window, alpha, cover)
     return np.asarray(moved[: len(points)])
+
+
+def _tamed(
+    seen: NDArray[np.float32],
+    covered: NDArray[np.bool_],
+    usual: NDArray[np.float32],
+    base: NDArray[np.float32],
+    width: float,
+) -> NDArray[np.float32]:
+    """Return by what a face, (height, width, 3), is multiplied so that little in it is far from usual, (height, width).
+
+    Light and shade that fall on much of it may change. Lines may not, as those of spectacles that have slipped: where
+    the surrogate makes up for them, it would show them twice.
+    """
+    now = np.asarray(cv2.cvtColor(seen, cv2.COLOR_RGB2GRAY), dtype=np.float32)
+    before = cv2.remap(usual, base[0], base[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    now /= np.asarray(before, dtype=np.float32)
+    inside = covered.astype(np.float32)
+    broad = blurred(cv2.merge([now * inside, inside]), max(_SHADE * width, 1.0))
+    light = broad[..., 0] / np.maximum(broad[..., 1], np.float32(1e-3))
+    return np.asarray(np.clip(now, light * np.float32(1 / _LINE), light * np.float32(_LINE)) / now)
 
 
 def _keep_own(new: Any, frame: ByteArray, here: NDArray[np.float32], shown: NDArray[np.float32]) -> None:

@@ -4,6 +4,9 @@ The theorem of k-Same needs k people to share one face; it does not need that fa
 drawn from the face model for each gender, painted into views of every person, and judged by a recogniser against the
 person's own original. People are then dealt out to as many candidates as there are groups, every group getting at
 least k people where there are that many, so that the recogniser finds the least of anybody in their new face.
+
+Where many people are dealt out, many candidates are first painted into views of a few of them only. What the recogniser
+sees in a candidate there, on average, foretells well how much of anybody it will find in it.
 """
 
 from __future__ import annotations
@@ -23,9 +26,9 @@ from ksame.scene.replacing.rim import Cover
 from ksame.scene.replacing.surrogate import Surrogate, draw
 
 _AGE = 0.004  # what a year of difference in age costs, in cosines
-_SWAPS = 60  # tries to better a choice of candidates
+_SWAPS = 400  # tries to better a choice of candidates
 _SHARP = 8.0  # how much more the worst-off count than the others
-_FEW = 8  # people by whom candidates are screened
+_FEW = 4  # people by whom candidates are screened
 _ABREAST = 2  # candidates that are tried at a time
 _GOOD = 0.08  # how far below the recogniser's threshold a cost is good enough
 
@@ -95,10 +98,15 @@ class Group:
 
 def likeness(recogniser: Recogniser, view: View, surrogate: Surrogate, cover: Cover) -> float:
     """Return the cosine between a view's original and the view with a surrogate in it."""
+    return float(_disguised(recogniser, view, surrogate, cover) @ view.embedding)
+
+
+def _disguised(recogniser: Recogniser, view: View, surrogate: Surrogate, cover: Cover) -> FloatArray:
+    """Return the vector of a view with a surrogate in it."""
     fitted = fit_surrogate(surrogate, view.reference, cover)
     out = view.pixels.copy()
     moved = paint(view.pixels, view.points, fitted, out, cover)
-    return float(recogniser.embed(out, five_points(moved)) @ view.embedding)
+    return recogniser.embed(out, five_points(moved))
 
 
 def choose(
@@ -120,8 +128,8 @@ def choose(
     Parameters
     ----------
     candidates : int
-        How many candidates are tried where a gender makes one group; where it makes several, twice as many and six for
-        each group. With 1, nobody is asked and the first drawn are taken.
+        How many candidates are tried where a gender makes one group; where it makes several, twice as many and twelve
+        for each group are drawn, and some of them tried. With 1, nobody is asked and the first drawn are taken.
     """
     groups: list[Group] = []
     with ThreadPoolExecutor(workers) as pool:
@@ -187,28 +195,32 @@ class _Search:
         return worst, who
 
     def several(self, n_groups: int, candidates: int) -> list[tuple[tuple[int, ...], Surrogate]]:
-        """Deal people out to several faces; those that suit a few of them worst are left out early."""
-        drawn, ages = self.draw(2 * candidates + 6 * n_groups if candidates > 1 else n_groups)
+        """Deal people out to several faces: many are foretold, some of them tried on everyone."""
+        drawn, ages = self.draw(2 * candidates + 12 * n_groups if candidates > 1 else n_groups)
+        kept: IntArray = np.arange(len(drawn))
         if len(drawn) > n_groups:
-            few = np.linspace(0, len(self.people) - 1, _FEW).round().astype(int)
-            first = self._costs(list(range(len(drawn))), drawn, ages, [self.people[i] for i in few], "drawing faces")
-            order = np.argsort(np.exp(_SHARP * first).sum(axis=0), kind="stable")
-            kept = sorted(order[: candidates // 2 + 2 * n_groups].tolist())
-        else:
-            kept = list(range(len(drawn)))
-        cost = self._costs(kept, drawn, ages, self.people, "looking for other faces")
+            foretold = self._foretold(drawn) + _AGE * np.abs(np.subtract.outer([p.born for p in self.people], ages))
+            kept = np.sort(deal(foretold, candidates // 2 + 3 * n_groups // 2, self.rng)[0])
+
+        def row(person: Subject) -> list[float]:
+            return [self.cost(person, drawn[j], float(ages[j])) for j in kept]
+
+        cost = np.array(list(self.track(self.pool.map(row, self.people), "looking for other faces")))
         chosen, owner = deal(cost, n_groups, self.rng)
         return [
             (tuple(np.flatnonzero(owner == g).tolist()), drawn[kept[candidate]]) for g, candidate in enumerate(chosen)
         ]
 
-    def _costs(
-        self, which: list[int], drawn: list[Surrogate], ages: FloatArray, people: list[Subject], what: str
-    ) -> FloatArray:
-        def row(person: Subject) -> list[float]:
-            return [self.cost(person, drawn[j], float(ages[j])) for j in which]
+    def _foretold(self, drawn: Sequence[Surrogate]) -> FloatArray:
+        """Foretell the likeness of everyone to everyone drawn, (n_people, n_drawn), from a few views."""
+        few = [self.people[i].views[0] for i in np.linspace(0, len(self.people) - 1, _FEW).round().astype(int)]
 
-        return np.array(list(self.track(self.pool.map(row, people), what)))
+        def looks(surrogate: Surrogate) -> FloatArray:
+            mean = sum(_disguised(self.recogniser, view, surrogate, self.cover) for view in few)
+            return np.asarray(mean / np.linalg.norm(mean))
+
+        seen = list(self.track(self.pool.map(looks, drawn), "drawing faces"))
+        return np.stack([person.views[0].embedding for person in self.people]) @ np.stack(seen).T
 
 
 def deal(cost: FloatArray, n_groups: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

@@ -12,12 +12,13 @@ from ksame.scene.replacing.blurring import blurred
 from ksame.scene.replacing.canvas import Canvas, Rows
 
 DARK = 0.04  # added before logarithms, so that black stays finite
-_WIDE = 12.0  # what counts as contrast is finer than this, in pixels of the base
+_WIDE, _BROAD = 12.0, 36.0  # what counts as features, and as relief, is finer than this, in pixels of the base
 _LIVELY = 1.1  # how much of the contrast of what is seen a surrogate may have
 _GLOW = 0.5  # how much of what is brighter than its surroundings is kept: bright skin would be drawn as white lines
 _BRIGHTER, _HUE = 0.08, 0.09  # the most by which detail may be brighter, and of another colour, than its surroundings
+_TINGE = 4.0  # what counts as a difference in colour is wider than this
 _EVERY = 5  # pixels of a face of which one is asked how much they differ
-_LEAST = 0.4  # the least share of its contrast that a surrogate keeps
+_LEAST = 0.1  # the least share of its contrast that a surrogate keeps
 _SMOOTH = 5  # stations of the rim that are averaged
 _MOST = 0.45  # the most that the rim may brighten or darken, in logarithms
 _STIFF = (0.0, *[0.003] * 3, *[0.03] * 5)  # how unlikely directed light is, and light that is more uneven still
@@ -43,29 +44,35 @@ def matched_contrast(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:
         In logarithms.
     """
     warp = places.warp
-
-    def smoothed(rows: Rows) -> Rows:
-        return blurred(warp.image(rows)[..., 0], _WIDE)[warp.mask][:, None]
-
     sample = np.flatnonzero(places.inner)[::_EVERY]
 
-    def detail(rows: Rows) -> float:
-        return float(np.quantile(np.abs(rows[sample]), 0.8))
+    def bands(light: Rows) -> tuple[Rows, Rows, Rows]:
+        picture = warp.image(light)[..., 0]
+        wide, broad = (blurred(picture, sigma)[warp.mask][:, None] for sigma in (_WIDE, _BROAD))
+        return light - wide, wide - broad, broad
 
-    def spread(tint: Rows) -> float:
-        inside = tint[sample]
-        return float(np.quantile(np.abs(inside - np.median(inside, axis=0)), 0.8))
+    def amount(rows: Rows) -> float:
+        return max(float(np.quantile(np.abs(rows[sample]), 0.8)), 1e-6)
+
+    def even(rows: Rows) -> Rows:
+        return blurred(warp.image(rows), _TINGE)[warp.mask]  # without the noise of small and dithered pictures
+
+    def spread(rows: Rows) -> float:
+        return amount(rows - np.float32(np.median(rows[sample], axis=0)))
 
     light, tint = _parted(seen)
     own_light, own_tint = _parted(surrogate)
-    smooth = smoothed(own_light)
-    wanted = detail(light - smoothed(light))
-    contrast = np.clip(_LIVELY * wanted / max(detail(own_light - smooth), 1e-6), _LEAST, 1.1)
-    colour = np.clip(spread(tint) / max(spread(own_tint), 1e-6), 0.0, 1.1)
-    middle = np.median(own_tint[sample], axis=0)
-    rest = (own_light - smooth) * np.float32(contrast)
+    fine, middling, broad = bands(light)
+    own_fine, own_middling, own_broad = bands(own_light)
+    contrast = np.clip(_LIVELY * amount(fine) / amount(own_fine), _LEAST, 1.1)
+    relief = np.clip(amount(middling) / amount(own_middling), _LEAST, 1.0)
+    vault = np.clip(spread(broad) / spread(own_broad), _LEAST, 1.0)
+    colour = np.clip(spread(even(tint)) / spread(even(own_tint)), 0.0, 1.1)
+    level, middle = (np.median(rows[sample], axis=0) for rows in (own_broad, own_tint))
+    rest = own_fine * np.float32(contrast)
     rest = np.where(rest > 0, np.float32(_GLOW) * rest, rest).clip(max=_BRIGHTER)
     hue = ((own_tint - middle) * np.float32(colour)).clip(-_HUE, _HUE)
+    smooth = level + (own_broad - level) * np.float32(vault) + own_middling * np.float32(relief)
     return np.asarray(smooth + rest + middle + hue)
 
 

@@ -22,6 +22,7 @@ from ksame.spaces.aam.raster import Spans, barycentric, signed_areas
 FloatImage = NDArray[np.float32]
 _ROW = 256  # samples are laid out in rows of this length, for OpenCV refuses images of 32768 rows or more
 _FLAT = 1e-12  # an area that counts as none
+_NEEDLE = 0.05  # height of a triangle, by its longest side, below which it counts as none
 _COARSER = 0.6  # below this scale neighbouring pixels are averaged first, lest some be skipped
 
 
@@ -83,6 +84,13 @@ class PiecewiseAffine:
     def base_areas(self) -> FloatArray:
         """Twice the signed area of each triangle of the base, (n_triangles,)."""
         return signed_areas(self.base, self.triangles)
+
+    @cached_property
+    def _thin(self) -> IntArray:
+        """Triangles like needles: they fill the base up to its convex hull, and are no part of a surface."""
+        a, b, c = (self.base[self.triangles[:, i]] for i in range(3))
+        longest = np.max([((p - q) ** 2).sum(axis=1) for p, q in ((a, b), (b, c), (c, a))], axis=0)
+        return np.flatnonzero(np.abs(self.base_areas) < _NEEDLE * longest)
 
     @cached_property
     def _raster(self) -> tuple[IntArray, IntArray]:
@@ -179,7 +187,7 @@ class PiecewiseAffine:
         """Paint texture rows at another shape.
 
         Where triangles fold over one another, those that kept their orientation cover those that flipped, and
-        of these the ones that grew most cover the rest: they face the camera.
+        of these the ones that grew most cover the rest: they face the camera. Needles are covered by all.
 
         Parameters
         ----------
@@ -239,6 +247,7 @@ class PiecewiseAffine:
             x and y in each of the others; zero where the mesh does not reach.
         """
         growth = signed_areas(points, self.triangles) / self.base_areas
+        growth[self._thin] = -np.inf
         spans = Spans.of(points, self.triangles, size, np.argsort(growth, kind="stable"))
         entry = np.full(size, -1, dtype=np.intp)  # of each pixel in the list of all spans' pixels; -1 for none
         entry.reshape(-1)[spans.pixels] = np.arange(len(spans.pixels))
