@@ -73,7 +73,7 @@ def seen(paths, truths, recogniser):
     photographs = []
     for path, truth in zip(paths, truths, strict=True):
         media = open_media(path)
-        cast = look(media.frames(), media.size, None, still=True)
+        cast = look(media.frames(), media.size, None, still=True, recogniser=recogniser)
         people = {person.name for person in cast.people}
         photographs.append(Photograph(path, truth, cast, prepare(media.frames(), cast, recogniser, people=people)))
     return photographs

@@ -19,6 +19,7 @@ from ksame.app.gathering import Found
 from ksame.app.scene_report import clock
 from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray
+from ksame.models import SFace
 from ksame.scene.first_pass import look_at
 from ksame.scene.looking import Looking
 from ksame.scene.media import Media, open_media
@@ -69,13 +70,15 @@ def listing(found: Sequence[Found], *, workers: int, sheet: bool) -> Listing:
     """Look at all files and find the same people in them."""
     with tempfile.TemporaryDirectory(prefix="ksame-people-") as work:
         brake = Brake()
+        recogniser = SFace()
         inner = talk.track if len(found) == 1 else brake.track
 
         def one(numbered: tuple[int, Found]) -> tuple[Media, Cast] | InputError:
             number, item = numbered
             try:
                 media = open_media(item.path)
-                return media, look_at(media, Path(work) / str(number), Looking(), track=inner)
+                folder = Path(work) / str(number)
+                return media, look_at(media, folder, Looking(), recogniser=recogniser, track=inner)
             except InputError as error:
                 if len(found) == 1:
                     raise

@@ -69,7 +69,8 @@ class Recogniser(Protocol):
 class SFace:
     """SFace (Zhong et al. 2021), run by OpenCV: 128 numbers.
 
-    One object may be used from several threads, one at a time: the network takes 95 MB and uses all cores itself.
+    One object may be used from several threads, one at a time: the network takes 95 MB and uses all cores itself. It is
+    loaded when it is first needed.
 
     Its threshold is the one that OpenCV's authors give for the Labeled Faces in the Wild.
 
@@ -96,6 +97,11 @@ class SFace:
             if self._network is None:
                 self._network = cv2.FaceRecognizerSF.create(self._file, "")
             return _unit(self._network.feature(self._network.alignCrop(picture, row)))
+
+    def forget(self) -> None:
+        """Give the network's memory back until it is needed again."""
+        with self._lock:
+            self._network = None
 
 
 class OnnxRecogniser:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ksame.errors import InputError
+from ksame.models import SFace
 from ksame.progress import Track, silent
 from ksame.scene.looking import Looking, load_cast, look, read_tracks, save_cast
 from ksame.scene.media import Media
@@ -20,14 +21,22 @@ def tracks_for(tracks: Path, media: Media) -> Cast:
     return cast
 
 
-def look_at(media: Media, folder: Path, looking: Looking, *, resume: bool = False, track: Track = silent) -> Cast:
+def look_at(
+    media: Media,
+    folder: Path,
+    looking: Looking,
+    *,
+    recogniser: SFace | None = None,
+    resume: bool = False,
+    track: Track = silent,
+) -> Cast:
     """Find everyone in one photograph or recording; the cast is kept in ``folder``, and with ``resume`` read there."""
     earlier = load_cast(folder) if resume else None
     if earlier is not None:
         return earlier
     frames = Counted(media)
     if media.kind != "photograph":
-        return look(frames, media.size, folder, looking, track=track)
-    cast = look(frames, media.size, None, looking, still=True, track=track)
+        return look(frames, media.size, folder, looking, recogniser=recogniser, track=track)
+    cast = look(frames, media.size, None, looking, still=True, recogniser=recogniser, track=track)
     save_cast(cast, folder)
     return cast

@@ -28,7 +28,6 @@ from ksame.scene.masking import FILL, MASKS, Mask, rectangle
 from ksame.scene.media import Encoding, Media, Output, check_destination, open_media
 from ksame.scene.people import Everyone, join, treatments
 from ksame.scene.preparing import Prepared, References, prepare
-from ksame.scene.replacing.canvas import canvas
 from ksame.scene.replacing.identities import Subject, View
 from ksame.scene.replacing.rim import Cover
 from ksame.scene.risk import AtRisk, stretches
@@ -237,9 +236,11 @@ def _run(
     track: Track,
 ) -> Result:
     brake = Brake()
-    seen = _looked(media, state, options, tracks, failed, brake, resume=resume, track=track)
+    recogniser = SFace()
+    seen = _looked(media, state, options, tracks, failed, brake, recogniser, resume=resume, track=track)
     everyone = join([one.cast for one in seen], options.looking.same_person)
-    choice = _decided(seen, everyone, options, state.seed, brake, track)
+    choice = _decided(seen, everyone, options, recogniser, state.seed, brake, track)
+    recogniser.forget()
     give_back_memory()
     key = _key(options, state.seed)
 
@@ -259,16 +260,19 @@ def _run(
 
 
 def _decided(
-    seen: Sequence[_Seen], everyone: Everyone, options: Options, seed: int, brake: Brake, track: Track
+    seen: Sequence[_Seen],
+    everyone: Everyone,
+    options: Options,
+    recogniser: SFace,
+    seed: int,
+    brake: Brake,
+    track: Track,
 ) -> Choice:
-    """Get to know everyone and decide who becomes whom; the recogniser, which is large, does not outlive this."""
-    recogniser = SFace()
+    """Get to know everyone and decide who becomes whom."""
     wishes = treatments(
         everyone.people, keep=options.keep, only=options.only, mask=options.mask, strangers=everyone.strangers
     )
     if options.method not in MASKS:
-        canvas()
-        give_back_memory()  # what making the canvas took, before the recogniser comes
         inner = track if len(seen) == 1 else brake.track
         each(seen, lambda one: _prepare(one, recogniser, inner), options.workers, brake, track, _KNOWING)
         give_back_memory()
@@ -334,6 +338,7 @@ def _looked(
     tracks: Path | None,
     failed: dict[Path, str],
     brake: Brake,
+    recogniser: SFace,
     *,
     resume: bool,
     track: Track,
@@ -347,7 +352,8 @@ def _looked(
         try:
             cast = None if tracks is None or not tracks.exists() else tracks_for(tracks, source)
             if cast is None:
-                cast = look_at(source, place / "cast", options.looking, resume=resume, track=inner)
+                folder = place / "cast"
+                cast = look_at(source, folder, options.looking, recogniser=recogniser, resume=resume, track=inner)
             if tracks is not None and not tracks.exists():
                 write_tracks(cast, tracks)
                 tracks.chmod(0o600)

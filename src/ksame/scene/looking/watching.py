@@ -41,6 +41,7 @@ def look(
     options: Looking | None = None,
     *,
     still: bool = False,
+    recogniser: SFace | None = None,
     track: Progress = silent,
 ) -> Cast:
     """Find everyone in a photograph or a recording.
@@ -59,6 +60,8 @@ def look(
     options : Looking, optional
     still : bool
         A photograph: small and turned faces are looked for at once, and every face is somebody else.
+    recogniser : SFace, optional
+        Tells people apart. Whoever has other work for it afterwards need not load it again.
     track : Track
         Shows progress.
 
@@ -81,7 +84,7 @@ def look(
     cv2.setNumThreads(1)
     try:
         with ThreadPoolExecutor(1, "scout") as scout, ThreadPoolExecutor(options.threads, "follower") as pool:
-            watcher = _Watcher(size, growing, options, scout, pool, still=still)
+            watcher = _Watcher(size, growing, options, scout, pool, recogniser or SFace(), still=still)
             for frame in track(frames, "looking"):
                 watcher.read(frame)
             watcher.end()
@@ -121,6 +124,7 @@ class _Watcher:
         options: Looking,
         scout: Executor,
         pool: Executor,
+        recogniser: SFace,
         *,
         still: bool,
     ) -> None:
@@ -129,6 +133,7 @@ class _Watcher:
         self.cuts: list[int] = []
         self.ended: list[_Ended] = []
         self._scout = scout
+        self._recogniser = recogniser
         self._eyes = Eyes(options)
         self._follower = Follower(
             self._eyes, pool, lambda number: Spool(None if growing is None else growing / f"{number}.rows")
@@ -221,15 +226,14 @@ class _Watcher:
         self._follower.closed = []
         if sum(len(one.face.best) for one in self.ended) > _WAITING:
             self.recognise()
+            self._recogniser.forget()  # it takes as much memory as all the rest
 
     def recognise(self) -> None:
         """Have the best pictures of faces that ended recognised, and let the pictures go."""
-        recogniser = None
         for one in self.ended:
             pictures, one.face.best = one.face.best, []
             if pictures:
-                recogniser = recogniser or SFace()
-                one.embeddings = np.array([recogniser.embed(p.pixels, p.points) for p in pictures])
+                one.embeddings = np.array([self._recogniser.embed(p.pixels, p.points) for p in pictures])
                 one.pictures = [(p.frame, p.quality) for p in pictures]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import cv2
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.scene.replacing.blurring import blurred, in_colour
 from ksame.scene.replacing.canvas import Canvas, Rows, canvas, keep_openings
-from ksame.scene.replacing.light import DARK, fit_light, logarithm, match_rim, matched_contrast
+from ksame.scene.replacing.light import DARK, Contrast, fit_light, logarithm, match_rim, matched_contrast
 from ksame.scene.replacing.rim import Cover, cover_rim, ring_window
 from ksame.scene.replacing.surrogate import Surrogate, expression_of
 from ksame.spaces.facemodel.geometry import with_forehead
@@ -62,6 +62,11 @@ class Reference:
     expression: FloatArray
     grain: float
     moves: bool = False
+
+    @cached_property
+    def contrast(self) -> FloatArray:
+        """How lively the face is: the amounts of :class:`Contrast`."""
+        return Contrast.of(canvas(), self.seen).amounts
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,15 +135,23 @@ def softened(
     return window, np.asarray(cv2.sepFilter2D(frame[window], cv2.CV_32F, kernel, kernel), dtype=np.float32)
 
 
-def sample(frame: NDArray[Any], points: FloatArray, strength: float) -> Rows:
-    """Return the log colours, (n_pixels, 3), of a face in a frame, softened; points of shape (478, 2 or 3)."""
+def sample(frame: NDArray[Any], points: FloatArray, *strengths: float) -> list[Rows]:
+    """Return the log colours, (n_pixels, 3), of a face in a frame, softened by each of some strengths.
+
+    Parameters
+    ----------
+    points : ndarray of shape (478, 2 or 3)
+    """
     places = canvas()
     extended = with_forehead(points[:, :2])
-    window, soft = softened(frame, extended, strength)
-    local = (extended - [window[1].start, window[0].start])[places.picks]
-    _, ((x, y),) = places.warp.locate(places.warp.base, places.warp.size, local)
-    taken = cv2.remap(soft, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    return logarithm(np.asarray(taken, dtype=np.float32)[places.warp.mask] / np.float32(255))
+    x, y = places.warp.at_base(extended[places.picks])
+    rows = []
+    for strength in strengths:
+        window, soft = softened(frame, extended, strength)
+        left, top = np.float32(window[1].start), np.float32(window[0].start)
+        taken = cv2.remap(soft, x - left, y - top, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        rows.append(logarithm(np.asarray(taken, dtype=np.float32)[places.warp.mask] / np.float32(255)))
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,13 +177,8 @@ class Glimpse:
     @classmethod
     def of(cls, frame: NDArray[Any], points: FloatArray, blendshapes: FloatArray) -> Glimpse:
         """Take a person from a frame; points of shape (478, 3) as in :class:`ksame.models.Mesh`."""
-        return cls(
-            aligned(points, canvas())[0],
-            sample(frame, points, _FINE).astype(np.float16),
-            sample(frame, points, _SOFT).astype(np.float16),
-            expression_of(blendshapes),
-            noise_of(frame, points),
-        )
+        seen, soft = (rows.astype(np.float16) for rows in sample(frame, points, _FINE, _SOFT))
+        return cls(aligned(points, canvas())[0], seen, soft, expression_of(blendshapes), noise_of(frame, points))
 
 
 def average(glimpses: Sequence[Glimpse]) -> Reference:
@@ -210,7 +218,7 @@ def fit_surrogate(surrogate: Surrogate, reference: Reference, cover: Cover = Cov
     """Light a surrogate as the reference is lit, and leave hair in front of the forehead, unless the ring is filled."""
     places = canvas()
     shape, texture = surrogate.look(reference.expression)
-    plain = matched_contrast(places, reference.seen, logarithm(texture))
+    plain = matched_contrast(places, reference.contrast, logarithm(texture))
     lit = plain + fit_light(places, reference.seen, plain)
     hair = 0.0 if cover is Cover.HEAD else _fringe(places, reference.seen, lit)
     lit = lit + match_rim(places, reference.seen, lit)
@@ -236,16 +244,19 @@ def _pyramid(image: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
 def _fringe(places: Canvas, seen: Rows, lit: Rows) -> Rows:
     """Return how much each pixel is hair that hangs into the face, (n_pixels,)."""
     apart = seen - lit
-    strange = (abs(apart.mean(axis=1)) > _HAIR) | (np.ptp(apart, axis=1) > _TINT)
+    red, green, blue = apart.T
+    tint = np.maximum(np.maximum(red, green), blue) - np.minimum(np.minimum(red, green), blue)
+    strange = (np.abs(red + green + blue) > 3 * _HAIR) | (tint > _TINT)
     image: Any = np.zeros(places.model.size, dtype=np.uint8)
     mask = places.warp.mask
     image[mask] = strange & places.fringe
     image = cv2.morphologyEx(image, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
     image = cv2.morphologyEx(image, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
-    _, parts = cv2.connectedComponents(image)
-    rooted = np.unique(np.asarray(parts)[mask][places.crown & (image[mask] > 0)])  # brows and moles grow on no rim
-    image = (np.isin(parts, rooted) & (image > 0)).astype(np.uint8)
-    return np.asarray(cv2.GaussianBlur(image.astype(np.float32), (0, 0), 1.2)[mask])
+    count, parts = cv2.connectedComponents(image)
+    rooted = np.zeros(count, dtype=np.float32)
+    rooted[np.asarray(parts)[mask][places.crown]] = 1  # brows and moles grow on no rim
+    rooted[0] = 0
+    return np.asarray(cv2.GaussianBlur(rooted[parts], (0, 0), 1.2)[mask])
 
 
 @lru_cache(maxsize=4)
@@ -300,7 +311,7 @@ def paint(
     gains = cv2.remap(sheet, base[0], base[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     new: Any = cv2.remap(soft, here[0], here[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     new += np.float32(255 * DARK)
-    tamed = _tamed(new, covered, fitted.usual[level], base, float(np.ptp(new_place[:, 0])))
+    tamed = _tamed(new, covered, fitted.usual[level], base, 0.5 * float(np.ptp(new_place[:, 0])))
     new *= cv2.cvtColor(gains, cv2.COLOR_RGBA2RGB)
     new *= in_colour(tamed)
     new = cv2.scaleAdd(_noise(window), fitted.grain, new)
@@ -328,15 +339,20 @@ def _tamed(
     """Return by what a face, (height, width, 3), is multiplied so that little in it is far from usual, (height, width).
 
     Light and shade that fall on much of it may change. Lines may not, as those of spectacles that have slipped: where
-    the surrogate makes up for them, it would show them twice.
+    the surrogate makes up for them, it would show them twice. It is worked out on every second pixel, in whose number
+    ``width``, that of the face, is given.
     """
-    now = np.asarray(cv2.cvtColor(seen, cv2.COLOR_RGB2GRAY), dtype=np.float32)
-    before = cv2.remap(usual, base[0], base[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    now /= np.asarray(before, dtype=np.float32)
-    inside = covered.astype(np.float32)
-    broad = blurred(cv2.merge([now * inside, inside]), max(_SHADE * width, 1.0))
+    few = np.s_[::2, ::2]
+    now: Any = cv2.cvtColor(np.ascontiguousarray(seen[few]), cv2.COLOR_RGB2GRAY)
+    x, y = np.ascontiguousarray(base[:, ::2, ::2])
+    now /= cv2.remap(usual, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    inside = covered[few]
+    now[~inside] = 1
+    broad = blurred(cv2.merge([now * inside, inside.astype(np.float32)]), max(_SHADE * width, 1.0))
     light = broad[..., 0] / np.maximum(broad[..., 1], np.float32(1e-3))
-    return np.asarray(np.clip(now, light * np.float32(1 / _LINE), light * np.float32(_LINE)) / now)
+    limited = np.clip(now, light * np.float32(1 / _LINE), light * np.float32(_LINE)) / now
+    limited[~inside] = 1
+    return np.asarray(cv2.resize(limited, seen.shape[1::-1], interpolation=cv2.INTER_LINEAR), dtype=np.float32)
 
 
 def _keep_own(new: Any, frame: ByteArray, here: NDArray[np.float32], shown: NDArray[np.float32]) -> None:

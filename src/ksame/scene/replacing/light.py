@@ -6,8 +6,11 @@ inwards. Features are not.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from ksame.faces.faceset import FloatArray
 from ksame.scene.replacing.blurring import blurred
 from ksame.scene.replacing.canvas import Canvas, Rows
 
@@ -35,51 +38,62 @@ def exponential(rows: Rows) -> Rows:
     return np.asarray(np.exp(rows) - DARK, dtype=np.float32)
 
 
-def matched_contrast(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """How lively a face is: what differs inside it, fine, middling and broad, and its colours.
+
+    Attributes
+    ----------
+    fine, middling, broad : ndarray of shape (n_pixels, 1)
+        The logarithm of the brightness is their sum.
+    tint : ndarray of shape (n_pixels, 3)
+        What is left of log colours without it.
+    amounts : ndarray of shape (4,)
+        How much each of them differs between features.
+    """
+
+    fine: Rows
+    middling: Rows
+    broad: Rows
+    tint: Rows
+    amounts: FloatArray
+
+    @classmethod
+    def of(cls, places: Canvas, rows: Rows) -> Contrast:
+        """Take log colours, (n_pixels, 3), apart."""
+        warp = places.warp
+        light = rows.mean(axis=1, keepdims=True)
+        tint = rows - light
+        picture = warp.image(np.concatenate([light, tint], axis=1))
+        wide, broad = (blurred(np.ascontiguousarray(picture[..., 0]), width)[warp.mask] for width in (_WIDE, _BROAD))
+        even = blurred(picture[..., 1:], _TINGE)[warp.mask]  # without the noise of small and dithered pictures
+        parts = light - wide[:, None], (wide - broad)[:, None], broad[:, None]
+        sample = np.flatnonzero(places.inner)[::_EVERY]
+        few = [part[sample] for part in (*parts, even)]
+        few[2:] = [part - np.median(part, axis=0) for part in few[2:]]
+        amounts = [max(float(np.quantile(np.abs(part), 0.8)), 1e-6) for part in few]
+        return cls(*parts, tint, np.array(amounts))
+
+
+def matched_contrast(places: Canvas, amounts: FloatArray, surrogate: Rows) -> Rows:
     """Give a surrogate the contrast and the colourfulness of what is seen: hazy and grey frames have little.
 
     Parameters
     ----------
-    seen, surrogate : ndarray of shape (n_pixels, 3)
+    amounts : ndarray of shape (4,)
+        See :class:`Contrast`; of what is seen.
+    surrogate : ndarray of shape (n_pixels, 3)
         In logarithms.
     """
-    warp = places.warp
+    own = Contrast.of(places, surrogate)
+    wanted = amounts / own.amounts * [_LIVELY, 1.0, 1.0, 1.0]
+    fine, middling, broad, colour = wanted.clip([*[_LEAST] * 3, 0.0], [1.1, 1.0, 1.0, 1.1]).astype(np.float32)
     sample = np.flatnonzero(places.inner)[::_EVERY]
-
-    def bands(light: Rows) -> tuple[Rows, Rows, Rows]:
-        picture = warp.image(light)[..., 0]
-        wide, broad = (blurred(picture, sigma)[warp.mask][:, None] for sigma in (_WIDE, _BROAD))
-        return light - wide, wide - broad, broad
-
-    def amount(rows: Rows) -> float:
-        return max(float(np.quantile(np.abs(rows[sample]), 0.8)), 1e-6)
-
-    def even(rows: Rows) -> Rows:
-        return blurred(warp.image(rows), _TINGE)[warp.mask]  # without the noise of small and dithered pictures
-
-    def spread(rows: Rows) -> float:
-        return amount(rows - np.float32(np.median(rows[sample], axis=0)))
-
-    light, tint = _parted(seen)
-    own_light, own_tint = _parted(surrogate)
-    fine, middling, broad = bands(light)
-    own_fine, own_middling, own_broad = bands(own_light)
-    contrast = np.clip(_LIVELY * amount(fine) / amount(own_fine), _LEAST, 1.1)
-    relief = np.clip(amount(middling) / amount(own_middling), _LEAST, 1.0)
-    vault = np.clip(spread(broad) / spread(own_broad), _LEAST, 1.0)
-    colour = np.clip(spread(even(tint)) / spread(even(own_tint)), 0.0, 1.1)
-    level, middle = (np.median(rows[sample], axis=0) for rows in (own_broad, own_tint))
-    rest = own_fine * np.float32(contrast)
+    level, middle = (np.median(rows[sample], axis=0) for rows in (own.broad, own.tint))
+    rest = own.fine * fine
     rest = np.where(rest > 0, np.float32(_GLOW) * rest, rest).clip(max=_BRIGHTER)
-    hue = ((own_tint - middle) * np.float32(colour)).clip(-_HUE, _HUE)
-    smooth = level + (own_broad - level) * np.float32(vault) + own_middling * np.float32(relief)
-    return np.asarray(smooth + rest + middle + hue)
-
-
-def _parted(rows: Rows) -> tuple[Rows, Rows]:
-    """Part log colours into brightness, (n_pixels, 1), and what is left of colour, (n_pixels, 3)."""
-    light = rows.mean(axis=1, keepdims=True)
-    return light, rows - light
+    hue = ((own.tint - middle) * colour).clip(-_HUE, _HUE)
+    return np.asarray(level + (own.broad - level) * broad + own.middling * middling + rest + middle + hue)
 
 
 def fit_light(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:

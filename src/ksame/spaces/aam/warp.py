@@ -95,11 +95,9 @@ class PiecewiseAffine:
     @cached_property
     def _raster(self) -> tuple[IntArray, IntArray]:
         """Flat indices of the base pixels inside the mesh, in order, and the triangle of each."""
-        spans = Spans.of(self.base, self.triangles, self.size, np.arange(len(self.triangles)))
-        owner = np.full(self.size[0] * self.size[1], -1, dtype=np.intp)
-        owner[spans.pixels] = spans.owner
-        inside = np.flatnonzero(owner >= 0)
-        return inside, owner[inside]
+        spans, entry = self._base_spans
+        inside = np.flatnonzero(entry.ravel() >= 0)
+        return inside, spans.owner[entry.ravel()[inside]]
 
     @property
     def n_pixels(self) -> int:
@@ -249,14 +247,25 @@ class PiecewiseAffine:
         growth = signed_areas(points, self.triangles) / self.base_areas
         growth[self._thin] = -np.inf
         spans = Spans.of(points, self.triangles, size, np.argsort(growth, kind="stable"))
-        entry = np.full(size, -1, dtype=np.intp)  # of each pixel in the list of all spans' pixels; -1 for none
-        entry.reshape(-1)[spans.pixels] = np.arange(len(spans.pixels))
-        covered = entry >= 0
+        entry = _entries(spans, size)
+        return entry >= 0, self._interpolated(spans, entry, *others)
+
+    def at_base(self, points: FloatArray) -> FloatImage:
+        """Return what lies at another shape under each pixel of the base, (2, height, width); zero outside the mesh."""
+        return self._interpolated(*self._base_spans, points)[0]
+
+    @cached_property
+    def _base_spans(self) -> tuple[Spans, IntArray]:
+        spans = Spans.of(self.base, self.triangles, self.size, np.arange(len(self.triangles)))
+        return spans, _entries(spans, self.size)
+
+    def _interpolated(self, spans: Spans, entry: IntArray, *others: FloatArray) -> list[FloatImage]:
+        """Return what lies under each pixel, by its entry in the spans' list, in other shapes."""
         corners = np.concatenate(others, axis=1).T[:, self.triangles.take(spans.order, axis=0).T]
         values = np.zeros((len(corners), len(spans.pixels) + 1), dtype=np.float32)
         values[:, :-1] = spans.values(corners)
         places = values.take(entry, axis=1, mode="wrap")
-        return covered, [places[2 * i : 2 * i + 2] for i in range(len(others))]
+        return [places[2 * i : 2 * i + 2] for i in range(len(others))]
 
     def _reduced(self, image: NDArray[Any], points: FloatArray) -> tuple[FloatImage, FloatArray]:
         """Cut the mesh out of an image and shrink it if it is much finer than the base."""
@@ -267,6 +276,13 @@ class PiecewiseAffine:
         local = points - np.array([left, top])
         scale = 1.0 / max(self.shrinkage(points), _FLAT)
         return _resized(part, local, scale) if scale < _COARSER else (part, local)
+
+
+def _entries(spans: Spans, size: tuple[int, int]) -> IntArray:
+    """Return for each pixel its place in the list of all spans' pixels, the last that counts; -1 for none."""
+    entry = np.full(size, -1, dtype=np.intp)
+    entry.reshape(-1)[spans.pixels] = np.arange(len(spans.pixels))
+    return entry
 
 
 def _resized(image: FloatImage, points: NDArray[Any], scale: float) -> tuple[FloatImage, NDArray[Any]]:
