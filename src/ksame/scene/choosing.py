@@ -22,7 +22,7 @@ from ksame.models import Recogniser
 from ksame.progress import Track, silent
 from ksame.scene.composing import Plan, Treatment
 from ksame.scene.masking import MASKS
-from ksame.scene.replacing.identities import Group, Subject, choose, likeness
+from ksame.scene.replacing.identities import Group, Loop, Subject, choose
 from ksame.scene.replacing.rim import Cover
 from ksame.scene.replacing.surrogate import Surrogate, draw
 
@@ -31,7 +31,6 @@ METHODS = (SOMEONE_ELSE, K_SAME_M, K_DIFF, *MASKS)
 """What may become of faces in photographs and recordings."""
 MARGIN = 0.05
 """How far below the recogniser's own threshold a likeness must be."""
-_AGAIN = 2  # how often another face is looked for where somebody would be masked
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,24 +103,22 @@ def make_plans(
             plans[name] = Plan(Treatment.MASK, stands_in=True)
     if not people:
         return Choice(plans, {}, {}, None)
-    judge = _Judge(people, recogniser, cover, loop=loop)
+    asked = Loop(recogniser)
+    judge = _Judge(people, asked, cover, heeded=loop)
 
-    def chosen(some: Sequence[Subject]) -> list[Group]:
-        tries = candidates if loop else 1
-        return choose(some, k, recogniser, rng, cover=judge.mildest, candidates=tries, workers=workers, track=track)
+    def chosen(some: Sequence[Subject], tries: int) -> list[Group]:
+        return choose(some, k, asked, rng, cover=judge.mildest, candidates=tries, workers=workers, track=track)
 
     other_ways = {K_SAME_M: _k_same, K_DIFF: _k_diff}
-    groups = other_ways[method](people, k, rng) if method in other_ways else chosen(people)
+    groups = other_ways[method](people, k, rng) if method in other_ways else chosen(people, candidates if loop else 1)
     like: dict[str, float] = {}
     numbers: dict[str, int] = {}
     for number, group in enumerate(groups):
         verdict = judge(group)
         members = [people[i] for i in group.members]
         alone = sum(person.woman is members[0].woman for person in people) == len(members)
-        for _ in range(_AGAIN if alone and method == SOMEONE_ELSE else 0):
-            if not verdict.n_refused:
-                break
-            (again,) = chosen(members)
+        if verdict.n_refused and alone and method == SOMEONE_ELSE:
+            (again,) = chosen(members, max(2, candidates // 2))
             other = judge(replace(group, surrogates=again.surrogates))
             verdict = min(verdict, other, key=lambda one: one.n_refused)
         plans.update(verdict.plans)
@@ -154,17 +151,17 @@ class _Judge:
     Parameters
     ----------
     people : sequence of Subject
-    recogniser : Recogniser
+    loop : Loop
     cover : Cover, optional
         The only one that is tried.
-    loop : bool
+    heeded : bool
         Whether the recogniser has a say.
     """
 
     people: Sequence[Subject]
-    recogniser: Recogniser
+    loop: Loop
     cover: Cover | None
-    loop: bool
+    heeded: bool
 
     @property
     def mildest(self) -> Cover:
@@ -178,8 +175,8 @@ class _Judge:
             person = self.people[i]
             plans[person.name] = Plan(Treatment.MASK, stands_in=True)
             for cover in Cover if self.cover is None else (self.cover,):
-                value = max(likeness(self.recogniser, view, surrogate, cover) for view in person.views)
-                if not self.loop or value <= self.recogniser.threshold - MARGIN:
+                value = max(self.loop.likeness(view, surrogate, cover) for view in person.views)
+                if not self.heeded or value <= self.loop.recogniser.threshold - MARGIN:
                     plans[person.name] = Plan(Treatment.REPLACE, surrogate, cover)
                     likenesses[person.name] = value
                     break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -116,15 +116,16 @@ def prepare(
                     references.add(track.number, average(open_tracks.pop(track.number)))
         if frame.index >= last:
             break
+    known = {v.track: references[v.track] for mine in raw.values() for v in mine if v.track in references}
     views = {
-        name: tuple(View(v.pixels, v.points, references[v.track], v.embedding) for v in mine if v.track in references)
+        name: tuple(View(v.pixels, v.points, known[v.track], v.embedding) for v in mine if v.track in known)
         for name, mine in raw.items()
     }
-    codes = {name: _code([view.reference for view in views[name]]) for name in views if views[name]}
+    codes = {name: _code(dict.fromkeys(view.reference for view in views[name])) for name in views if views[name]}
     return Prepared(references, views, codes)
 
 
-def _code(references: Sequence[Reference]) -> FloatArray:
+def _code(references: Iterable[Reference]) -> FloatArray:
     """Return who a person is in the face model, without expression, on average over references."""
     model = face_model()
     codes = [

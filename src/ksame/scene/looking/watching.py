@@ -29,6 +29,7 @@ from ksame.scene.looking.storage import BOX, Place, Spool, finish, give_back_mem
 from ksame.scene.sightings import Cast, Person, Track
 
 _AGREEING = 3  # frames in which a doubtful detection must be seen to count
+_RECOGNISED = 3  # of the best pictures of a track, by which people are told apart
 _WAITING = 200  # pictures kept until a recogniser is asked about them
 _TIDY = 96  # frames after which memory is given back
 _AHEAD = 2  # searches of whole frames that are begun ahead of time
@@ -233,7 +234,8 @@ class _Watcher:
         for one in self.ended:
             pictures, one.face.best = one.face.best, []
             if pictures:
-                one.embeddings = np.array([self._recogniser.embed(p.pixels, p.points) for p in pictures])
+                best = pictures[:_RECOGNISED]
+                one.embeddings = np.array([self._recogniser.embed(p.pixels, p.points) for p in best])
                 one.pictures = [(p.frame, p.quality) for p in pictures]
 
 

@@ -96,23 +96,39 @@ class Group:
     surrogates: tuple[Surrogate, ...]
 
 
-def likeness(recogniser: Recogniser, view: View, surrogate: Surrogate, cover: Cover) -> float:
-    """Return the cosine between a view's original and the view with a surrogate in it."""
-    return float(_disguised(recogniser, view, surrogate, cover) @ view.embedding)
+@dataclass(eq=False)
+class Loop:
+    """The recogniser in the loop; what it was asked once it is not asked again.
 
+    Parameters
+    ----------
+    recogniser : Recogniser
+    """
 
-def _disguised(recogniser: Recogniser, view: View, surrogate: Surrogate, cover: Cover) -> FloatArray:
-    """Return the vector of a view with a surrogate in it."""
-    fitted = fit_surrogate(surrogate, view.reference, cover)
-    out = view.pixels.copy()
-    moved = paint(view.pixels, view.points, fitted, out, cover)
-    return recogniser.embed(out, five_points(moved))
+    recogniser: Recogniser
+
+    def __post_init__(self) -> None:
+        self._known: dict[tuple[View, Surrogate, Cover], float] = {}
+
+    def likeness(self, view: View, surrogate: Surrogate, cover: Cover) -> float:
+        """Return the cosine between a view's original and the view with a surrogate in it."""
+        key = (view, surrogate, cover)
+        if key not in self._known:
+            self._known[key] = float(self.disguised(view, surrogate, cover) @ view.embedding)
+        return self._known[key]
+
+    def disguised(self, view: View, surrogate: Surrogate, cover: Cover) -> FloatArray:
+        """Return the vector of a view with a surrogate in it."""
+        fitted = fit_surrogate(surrogate, view.reference, cover)
+        out = view.pixels.copy()
+        moved = paint(view.pixels, view.points, fitted, out, cover)
+        return self.recogniser.embed(out, five_points(moved))
 
 
 def choose(
     subjects: Sequence[Subject],
     k: int,
-    recogniser: Recogniser,
+    loop: Loop,
     rng: np.random.Generator,
     *,
     cover: Cover = Cover.FACE,
@@ -136,7 +152,7 @@ def choose(
         for woman in (False, True):
             members = [i for i, subject in enumerate(subjects) if subject.woman is woman]
             if members:
-                search = _Search([subjects[i] for i in members], recogniser, cover, rng, pool, track)
+                search = _Search([subjects[i] for i in members], loop, cover, rng, pool, track)
                 found = (
                     search.one(candidates) if len(members) < 2 * k else search.several(len(members) // k, candidates)
                 )
@@ -149,7 +165,7 @@ class _Search:
     """A search for the faces of one gender."""
 
     people: list[Subject]
-    recogniser: Recogniser
+    loop: Loop
     cover: Cover
     rng: np.random.Generator
     pool: ThreadPoolExecutor
@@ -164,12 +180,12 @@ class _Search:
 
     def cost(self, person: Subject, surrogate: Surrogate, age: float) -> float:
         """Return how little a surrogate suits a person: its likeness, and the years between them."""
-        return likeness(self.recogniser, person.views[0], surrogate, self.cover) + _AGE * abs(person.born - age)
+        return self.loop.likeness(person.views[0], surrogate, self.cover) + _AGE * abs(person.born - age)
 
     def one(self, candidates: int) -> list[tuple[tuple[int, ...], Surrogate]]:
         """Find one face for all: the first, two at a time, that suits everyone well, or the best of all."""
         drawn, ages = self.draw(candidates)
-        good = self.recogniser.threshold - _GOOD
+        good = self.loop.recogniser.threshold - _GOOD
         best, worst = 0, np.inf
         order = list(range(len(self.people)))
         for start in range(0, candidates if candidates > 1 else 0, _ABREAST):
@@ -216,7 +232,7 @@ class _Search:
         few = [self.people[i].views[0] for i in np.linspace(0, len(self.people) - 1, _FEW).round().astype(int)]
 
         def looks(surrogate: Surrogate) -> FloatArray:
-            mean = sum(_disguised(self.recogniser, view, surrogate, self.cover) for view in few)
+            mean = sum(self.loop.disguised(view, surrogate, self.cover) for view in few)
             return np.asarray(mean / np.linalg.norm(mean))
 
         seen = list(self.track(self.pool.map(looks, drawn), "drawing faces"))
