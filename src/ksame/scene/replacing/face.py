@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from math import ceil, floor, log2
 from typing import Any
 
 import cv2
@@ -125,13 +126,14 @@ def softened(
     strength : float
         Width of the blur, in widths of the face.
     """
-    width = float(np.ptp(points[:, 0]))
-    low = np.floor(points.min(axis=0) - 0.06 * width).astype(int).clip(0)
-    high = np.ceil(points.max(axis=0) + 0.06 * width).astype(int) + 1
-    right, bottom = np.maximum(np.minimum(high, frame.shape[1::-1]), low + 1)
-    window = slice(int(low[1]), int(bottom)), slice(int(low[0]), int(right))
-    sigma = max(strength * width, 0.6)
-    kernel = cv2.getGaussianKernel(2 * int(np.ceil(3 * sigma)) + 1, sigma, cv2.CV_32F)
+    (left, top), (right, bottom) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+    height, width = frame.shape[:2]
+    sigma = max(strength * (right - left), 0.6)
+    edge = 0.06 * (right - left)
+    x, y = (max(0, min(floor(first - edge), size - 1)) for first, size in ((left, width), (top, height)))
+    x_end, y_end = min(ceil(right + edge) + 1, width), min(ceil(bottom + edge) + 1, height)
+    window = slice(y, max(y_end, y + 1)), slice(x, max(x_end, x + 1))
+    kernel = cv2.getGaussianKernel(2 * ceil(3 * sigma) + 1, sigma, cv2.CV_32F)
     return window, np.asarray(cv2.sepFilter2D(frame[window], cv2.CV_32F, kernel, kernel), dtype=np.float32)
 
 
@@ -303,12 +305,11 @@ def paint(
     picks = places.picks
     old, new_place = extended[picks] - origin, moved[picks] - origin
     covered, (here, base) = warp.locate(new_place, soft.shape[:2], old, warp.base)
-    shrink = warp.shrinkage(new_place)
-    level = min(max(0, round(np.log2(0.9 / max(shrink, 1e-3)))), len(fitted.levels) - 1)
-    sheet = fitted.levels[level]
-    scale = np.float32(0.5**level)
-    base = (base + np.float32(0.5)) * scale - np.float32(0.5)
-    gains = cv2.remap(sheet, base[0], base[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    level = min(max(0, round(log2(0.9 * scale))), len(fitted.levels) - 1)
+    base += np.float32(0.5)
+    base *= np.float32(0.5**level)
+    base -= np.float32(0.5)
+    gains = cv2.remap(fitted.levels[level], base[0], base[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     new: Any = cv2.remap(soft, here[0], here[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     new += np.float32(255 * DARK)
     tamed = _tamed(new, covered, fitted.usual[level], base, 0.5 * float(np.ptp(new_place[:, 0])))
@@ -316,7 +317,7 @@ def paint(
     new *= in_colour(tamed)
     new = cv2.scaleAdd(_noise(window), fitted.grain, new)
     new -= np.float32(255 * DARK)
-    shown = np.asarray(cv2.extractChannel(gains, 3) * covered)
+    shown = np.asarray(cv2.extractChannel(gains, 3), dtype=np.float32) * covered
     _keep_own(new, frame[window], here, shown)
     alpha = np.minimum(shown, np.float32(1))
     part = onto[window].astype(np.float32)
