@@ -7,7 +7,7 @@ from ksame.models import Detector, Mesh
 from ksame.models.pose import Pose
 from ksame.scene.looking import Looking
 from ksame.scene.looking.cuts import CutFinder
-from ksame.scene.looking.detecting import search, search_near
+from ksame.scene.looking.detecting import Share, distinct, search, search_near
 from ksame.scene.looking.faces import Face, Found
 from ksame.scene.looking.filling import plan, write_points
 from ksame.scene.looking.following import Moment, may_rest
@@ -223,10 +223,18 @@ def test_a_face_is_found_where_it_is_expected_even_tilted():
     assert search_near(Detector(), background((320, 240)), np.array([130.0, 90, 70, 70]), 0.0, 0.5) is None
 
 
-def test_small_faces_are_found_at_the_edges_of_parts():
+def sure_places(found):
+    return sorted(d.box[0] + d.box[2] / 2 for d in distinct(found) if d.score >= 0.6)
+
+
+@pytest.mark.parametrize("shares", [1, 4, 24])
+def test_small_and_turned_faces_are_found_part_by_part_too(shares):
     picture = background((640, 480))
     for x in (176, 288, 460):
-        paste(picture, 1, (x, 240), 36)
-    tiny = search(Detector(), picture, Looking(), tiny=True, coarse=False)
-    places = sorted(d.box[0] + d.box[2] / 2 for d in tiny.found if d.score >= 0.6)
-    assert np.allclose(places, (176, 288, 460), atol=6)
+        paste(picture, 1, (x, 120), 36)
+    paste(picture, 2, (560, 350), 130, turn=180)
+    detector = Detector()
+    searches = [search(detector, picture, Looking(), coarse=True, hard=Share(i, shares)) for i in range(shares)]
+    assert np.allclose(sure_places([d for one in searches for d in one.found]), (176, 288, 460, 560), atol=8)
+    easy = search(detector, picture, Looking(), coarse=True, hard=None)
+    assert len(sure_places(easy.found)) < 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import cv2
 import numpy as np
@@ -27,6 +28,9 @@ _ASIDE, _UNLIKE = 0.8, 2.0  # how far off, in sides, and how many times larger o
 _SAME, _INSIDE = 0.3, 0.7  # overlaps from which on two boxes are one face
 
 
+_Part: TypeAlias = tuple[slice, slice]
+
+
 @dataclass(frozen=True, eq=False)
 class Search:
     """What a search of a whole frame found, the surest first, and the side of the smallest face it looks for."""
@@ -35,7 +39,20 @@ class Search:
     least: float
 
 
-def search(detector: Detector, rgb: ByteArray, options: Looking, *, tiny: bool, coarse: bool) -> Search:
+@dataclass(frozen=True)
+class Share:
+    """One of several equal shares of a task, from 0 on."""
+
+    number: int
+    of: int
+
+
+ALL = Share(0, 1)
+
+
+def search(
+    detector: Detector, rgb: ByteArray, options: Looking, *, coarse: bool = False, hard: Share | None = ALL
+) -> Search:
     """Search a whole frame of a recording.
 
     Parameters
@@ -43,39 +60,48 @@ def search(detector: Detector, rgb: ByteArray, options: Looking, *, tiny: bool, 
     detector : Detector
     rgb : ndarray of shape (height, width, 3)
     options : Looking
-    tiny : bool
-        Look for small and for turned faces too.
     coarse : bool
-        Otherwise, in large frames, look for larger faces only.
+        In large frames, look for larger faces only.
+    hard : Share, optional
+        How much is done of what takes longest: looking for small faces in all parts of the frame, and for turned ones.
     """
-    if coarse and not tiny and min(rgb.shape[:2]) >= _WORTH:
-        return Search(detector.detect(rgb, score=options.low, min_face=_COARSE), _COARSE)
-    found = detector.detect(rgb, score=options.low)
-    if not tiny:
-        return Search(found, SMALLEST)
-    found += _search_small(detector, rgb, options.low, options.tiny)
-    found += detector.detect(rgb, score=options.score, min_face=_TURNED, rotations=TURNS)
-    return Search(distinct(found), SMALLEST)
+    coarse = coarse and min(rgb.shape[:2]) >= _WORTH
+    found = detector.detect(rgb, score=options.low, min_face=_COARSE if coarse else SMALLEST)
+    if hard is not None:
+        tasks: list[_Part | int] = [*_parts_of(rgb), *TURNS]
+        for i, task in enumerate(tasks):
+            if i * hard.of // len(tasks) != hard.number:
+                continue
+            if isinstance(task, int):
+                found += detector.detect(rgb, score=options.score, min_face=_TURNED, rotations=(task,))
+            else:
+                found += _search_small(detector, rgb, task, options.low, options.tiny)
+        found = distinct(found)
+    return Search(found, _COARSE if coarse else SMALLEST)
 
 
-def _search_small(detector: Detector, rgb: ByteArray, score: float, least: float) -> list[Detection]:
-    """Search a frame for small faces in parts, because enlarged frames take much memory."""
+def _parts_of(rgb: ByteArray) -> list[_Part]:
+    """Return the parts, which overlap, in which a picture is searched for small faces."""
+    return [(rows, columns) for rows in _parts(rgb.shape[0]) for columns in _parts(rgb.shape[1])]
+
+
+def _search_small(detector: Detector, rgb: ByteArray, where: _Part, score: float, least: float) -> list[Detection]:
+    """Search a part of a picture for small faces; enlarged as a whole it would take much memory."""
     height, width = rgb.shape[:2]
+    rows, columns = where
+    part, top, left = rgb[rows, columns], rows.start, columns.start
+    high, wide = part.shape[:2]
     found = []
-    for rows in _parts(height):
-        for columns in _parts(width):
-            part, top, left = rgb[rows, columns], rows.start, columns.start
-            high, wide = part.shape[:2]
-            for one in detector.detect(part, score=score, min_face=least):
-                x, y, w, h = one.box
-                cut = (
-                    (left > 0 and x < 1)
-                    or (top > 0 and y < 1)
-                    or (left + wide < width and x + w > wide - 1)
-                    or (top + high < height and y + h > high - 1)
-                )
-                if not cut and one.side <= _SMALL:
-                    found.append(Detection((x + left, y + top, w, h), one.points + np.array([left, top]), one.score))
+    for one in detector.detect(part, score=score, min_face=least):
+        x, y, w, h = one.box
+        cut = (
+            (left > 0 and x < 1)
+            or (top > 0 and y < 1)
+            or (left + wide < width and x + w > wide - 1)
+            or (top + high < height and y + h > high - 1)
+        )
+        if not cut and one.side <= _SMALL:
+            found.append(Detection((x + left, y + top, w, h), one.points + np.array([left, top]), one.score))
     return found
 
 
@@ -95,8 +121,8 @@ def _parts(length: int) -> list[slice]:
 def search_still(detector: Detector, rgb: ByteArray) -> Search:
     """Search a photograph: small faces and turned ones always."""
     found = detector.detect(rgb, score=STILL, rotations=TURNS)
-    if max(rgb.shape[:2]) <= _LARGE:
-        found += _search_small(detector, rgb, STILL, TINY)
+    for part in _parts_of(rgb) if max(rgb.shape[:2]) <= _LARGE else ():
+        found += _search_small(detector, rgb, part, STILL, TINY)
     return Search(distinct(found), SMALLEST)
 
 

@@ -46,7 +46,8 @@ class Looking:
         search is for faces of at least 48 pixels only: a smaller one that is found late is followed back to where
         it appeared.
     tiny_every : int
-        Whole frames are searched for small and for turned faces every so many frames; 0 for never.
+        Whole frames are searched for small and for turned faces where a shot begins, and after that part by part within
+        so many frames; 0 for never.
     tiny : float
         Side in pixels of the smallest face looked for then.
     presence : float

@@ -19,7 +19,7 @@ from ksame.models import SFace
 from ksame.progress import Track as Progress
 from ksame.progress import silent
 from ksame.scene.looking.cuts import CutFinder
-from ksame.scene.looking.detecting import STILL, Search, search, search_still
+from ksame.scene.looking.detecting import ALL, STILL, Search, Share, search, search_still
 from ksame.scene.looking.faces import N_BEST, Face
 from ksame.scene.looking.filling import Plan, plan, write_points
 from ksame.scene.looking.following import Eyes, Follower, Moment
@@ -32,6 +32,7 @@ _AGREEING = 3  # frames in which a doubtful detection must be seen to count
 _RECOGNISED = 3  # of the best pictures of a track, by which people are told apart
 _WAITING = 200  # pictures kept until a recogniser is asked about them
 _TIDY = 96  # frames after which memory is given back
+_SHARES = 3  # into which looking for small and for turned faces is divided
 _AHEAD = 2  # searches of whole frames that are begun ahead of time
 
 
@@ -183,10 +184,16 @@ class _Watcher:
             pending.searched = self._scout.submit(search_still, self._eyes.detector, pending.moment.rgb)
             return
         options, since = self.options, pending.moment.frame - self._shot
-        tiny = options.tiny_every > 0 and since % options.tiny_every == 0
         coarse = since % options.full_every != 0
+        hard = None
+        if options.tiny_every > 0:  # all at once where a shot begins, then share by share, lest all others wait
+            every = options.detect_every * max(1, options.tiny_every // (options.detect_every * _SHARES))
+            if since == 0:
+                hard = ALL
+            elif since % every == 0:
+                hard = Share(since // every % _SHARES, _SHARES)
         pending.searched = self._scout.submit(
-            search, self._eyes.detector, pending.moment.rgb, options, tiny=tiny, coarse=coarse
+            search, self._eyes.detector, pending.moment.rgb, options, coarse=coarse, hard=hard
         )
 
     def _look(self) -> None:
