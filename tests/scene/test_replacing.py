@@ -174,6 +174,23 @@ def test_a_hazy_photograph_gets_a_hazy_face(people):
     assert spread[0.2][1] < 0.5 * spread[0.8][1]
 
 
+def test_hair_in_the_forehead_does_not_colour_the_nose(people):
+    view = people[0].views[0]
+    places = view.points[[6, 197, 5, 4, 45, 275], :2].astype(int)
+
+    def nose(pixels):
+        reference = make_reference(pixels, view.points, np.zeros(len(BLENDSHAPES)))
+        out = pixels.copy()
+        paint(pixels, view.points, fit_surrogate(surrogate(), reference), out)
+        return np.log([out[y - 2 : y + 3, x - 2 : x + 3].mean(axis=(0, 1)) for x, y in places])
+
+    hair = view.pixels.copy()
+    hair[: int(view.points[[105, 334], 1].min())] = (60, 62, 66)
+    hair[:, : int(view.points[33, 0])] = (60, 62, 66)
+    change = nose(hair) - nose(view.pixels)
+    assert np.abs(change - change.mean(axis=1, keepdims=True)).max() < 0.08
+
+
 def test_lines_that_slip_are_not_drawn_twice(people):
     view = people[0].views[0]
     brows = view.points[[70, 300], :2]

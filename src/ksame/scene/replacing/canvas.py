@@ -54,6 +54,8 @@ class Canvas:
         Spherical harmonics of the surface's direction: what light can do.
     skin : ndarray of bool
         Skin on every face: no hair, brows, eyes, lips or rim.
+    plain : ndarray of bool
+        The part of it on cheeks and chin, where nothing is dark on any face but folds.
     rim_rows : ndarray of shape (N_RIM, n)
         Rows of pixels that give each station of the rim its colour.
     rim_weights : ndarray of shape (n_pixels, 2), rim_index : ndarray of shape (n_pixels, 2)
@@ -75,6 +77,7 @@ class Canvas:
     alpha: Rows
     slopes: Rows
     skin: NDArray[np.bool_]
+    plain: NDArray[np.bool_]
     rim_rows: IntArray
     rim_weights: Rows
     rim_index: IntArray
@@ -110,6 +113,10 @@ def canvas() -> Canvas:
     evener = model.evener
     features = cv2.dilate((own > 0.1).astype(np.uint8), np.ones((25, 25), np.uint8)).astype(bool)
     skin = mask & (depth > 6) & ~features & ~(evener.margin & ~evener.forehead)
+    hull: Any = cv2.convexHull(base[list(_NOSE), :2].astype(np.float32))
+    nose = _filled(model.size, hull[:, 0]) > 0
+    nose = cv2.dilate(nose.astype(np.uint8), np.ones((11, 11), np.uint8)).astype(bool)
+    below_eyes = np.arange(model.size[0])[:, None] > max(base[list(ring), 1].max() for ring in _LIDS)
     x, y, z = (evener.normals[..., i] for i in range(3))
     slopes = np.stack([np.ones_like(x), x, y, z, x * y, x * z, y * z, x * x - y * y, 3 * z * z - 1], axis=-1)
     rim_rows, rim_index, rim_weights = _rim(model, depth)
@@ -121,6 +128,7 @@ def canvas() -> Canvas:
         (fade * fade * (3 - 2 * fade))[mask].astype(np.float32),
         slopes[mask].astype(np.float32),
         skin[mask],
+        (skin & below_eyes & ~nose)[mask],
         rim_rows,
         rim_weights,
         rim_index,

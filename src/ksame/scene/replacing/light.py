@@ -20,11 +20,13 @@ _LIVELY = 1.1  # how much of the contrast of what is seen a surrogate may have
 _GLOW = 0.5  # how much of what is brighter than its surroundings is kept: bright skin would be drawn as white lines
 _BRIGHTER, _HUE = 0.08, 0.09  # the most by which detail may be brighter, and of another colour, than its surroundings
 _TINGE = 4.0  # what counts as a difference in colour is wider than this
+_FOLD = -0.12  # how much darker folds may be than the skin about them
 _EVERY = 5  # pixels of a face of which one is asked how much they differ
 _LEAST = 0.1  # the least share of its contrast that a surrogate keeps
 _SMOOTH = 5  # stations of the rim that are averaged
 _MOST = 0.45  # the most that the rim may brighten or darken, in logarithms
 _STIFF = (0.0, *[0.003] * 3, *[0.03] * 5)  # how unlikely directed light is, and light that is more uneven still
+_ONE_COLOUR = 30.0  # how much less likely it is that light from different sides differs in colour
 _STRANGE = 0.3  # difference from the fitted light at which a pixel counts as no skin
 
 
@@ -92,6 +94,7 @@ def matched_contrast(places: Canvas, amounts: FloatArray, surrogate: Rows) -> Ro
     level, middle = (np.median(rows[sample], axis=0) for rows in (own.broad, own.tint))
     rest = own.fine * fine
     rest = np.where(rest > 0, np.float32(_GLOW) * rest, rest).clip(max=_BRIGHTER)
+    rest[places.plain] = rest[places.plain].clip(min=_FOLD)
     hue = ((own.tint - middle) * colour).clip(-_HUE, _HUE)
     return np.asarray(level + (own.broad - level) * broad + own.middling * middling + rest + middle + hue)
 
@@ -107,11 +110,15 @@ def fit_light(places: Canvas, seen: Rows, surrogate: Rows) -> Rows:
     sample = np.flatnonzero(places.skin)[::7]
     design = places.slopes[sample].astype(np.float64)
     target = (seen[sample] - surrogate[sample]).astype(np.float64)
-    weight = np.ones(len(sample))
+    bright = target.mean(axis=1, keepdims=True)
+    weight = (~places.fringe[sample]).astype(np.float64)  # first without what hair may hang into
     ridge = len(sample) * np.diag(_STIFF)
     for _ in range(5):
         weighted = design * weight[:, None]
-        fit = np.linalg.solve(weighted.T @ design + ridge, weighted.T @ target)
+        product = weighted.T @ design
+        light = np.linalg.solve(product + ridge, weighted.T @ bright)
+        colour = np.linalg.solve(product + _ONE_COLOUR * ridge, weighted.T @ (target - bright))
+        fit = light + colour
         apart = abs(target - design @ fit).mean(axis=1)
         weight = 1.0 / (1.0 + (apart / 0.12) ** 2)
     return np.asarray(places.slopes @ fit.astype(np.float32))
