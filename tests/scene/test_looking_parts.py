@@ -1,5 +1,8 @@
 """The parts of pass 1, each by itself."""
 
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import zip_longest
+
 import numpy as np
 import pytest
 
@@ -7,10 +10,10 @@ from ksame.models import Detector, Mesh
 from ksame.models.pose import Pose
 from ksame.scene.looking import Looking
 from ksame.scene.looking.cuts import CutFinder
-from ksame.scene.looking.detecting import Share, distinct, search, search_near
+from ksame.scene.looking.detecting import Search, Share, distinct, search, search_near
 from ksame.scene.looking.faces import Face, Found
 from ksame.scene.looking.filling import plan, write_points
-from ksame.scene.looking.following import Moment, may_rest
+from ksame.scene.looking.following import Follower, Moment
 from ksame.scene.looking.joining import Stretch, join, mean_embedding
 from ksame.scene.looking.smoothing import CONTEXT, smooth
 from ksame.scene.looking.storage import BOX, POINTS, POSE, WIDTH, Spool
@@ -197,20 +200,60 @@ def test_a_face_that_is_not_there_after_resting_was_not_seen_meanwhile(frames):
     assert np.isnan(face.spool.rows(len(face.spool))[20:]).all()
 
 
+class Sight:
+    """Eyes that see a face where it is, and count how often they are asked."""
+
+    def __init__(self, where, size):
+        self.options, self.where, self.size, self.asked = Looking(), where, size, []
+
+    def follow(self, frame, last, expected, score):
+        number = int(frame[0, 0, 0])
+        self.asked.append(number)
+        x = self.where(number)
+        return None if x is None else Found(np.array([x, 0.0, self.size, self.size]), found_at(x).mesh, None)
+
+
+def followed(where, size, blocks):
+    """Follow a face through blocks of six frames; return its rows and the frames that were looked at."""
+    sight = Sight(where, size)
+    with ThreadPoolExecutor(2) as pool:
+        follower = Follower(sight, pool, lambda number: Spool(None))
+        first = Found(np.array([where(0), 0.0, size, size]), found_at(where(0)).mesh, None)
+        face = Face(1, 0, Spool(None), first)
+        face.write(first)
+        follower.faces.append(face)
+        moments = [Moment(i, np.full((1, 1, 3), i, dtype=np.uint8), i % 6 != 0) for i in range(1, 6 * blocks + 1)]
+        parts = [moments[6 * i : 6 * i + 6] for i in range(blocks)]
+        for part, following in zip_longest(parts, parts[1:], fillvalue=()):
+            searched = Future()
+            searched.set_result(Search([], 1e9))
+            follower.advance(part, searched, following)
+    return face.spool.rows(len(face.spool)), sorted(sight.asked)
+
+
 @pytest.mark.parametrize(("size", "every"), [(100, 2), (50, 3)])
 def test_calm_faces_are_looked_at_in_every_second_or_third_frame(size, every):
-    face = Face(3, 0, Spool(None), found_at(0))
-    looked = []
-    for frame in range(60):
-        moment = Moment(frame, np.zeros((1, 1, 3), dtype=np.uint8), brief=frame != 59)
-        if may_rest(moment, face):
-            face.rest()
-        else:
-            looked.append(frame)
-            face.write(Found(np.array([0.0, 0, size, size]), found_at(0).mesh, None))
-    assert looked[:6] == list(range(6))
-    assert set(np.diff(looked[8:-1])) == {every}
-    assert looked[-1] == 59
+    rows, asked = followed(lambda i: 100.0 + i, size, 5)
+    assert [i for i in asked if i > 6] == [i for i in range(7, 31) if i % every == 0]
+    assert np.allclose(rows[:, 0], 100 + np.arange(31), atol=0.1)
+
+
+@pytest.mark.parametrize("size", [100, 50])
+@pytest.mark.parametrize("start", range(13, 24))
+def test_who_jumps_while_resting_is_looked_at_after_all(size, start):
+    def where(i):
+        return 100.0 + 0.3 * size * (i >= start)
+
+    rows, asked = followed(where, size, 5)
+    assert np.allclose(rows[:, 0], [where(i) for i in range(31)], atol=0.06 * size)
+    assert start in asked
+
+
+@pytest.mark.parametrize("size", [100, 50])
+@pytest.mark.parametrize("last", range(13, 24))
+def test_who_is_gone_after_resting_is_seen_as_long_as_they_were_there(size, last):
+    rows, _ = followed(lambda i: 100.0 if i <= last else None, size, 5)
+    assert np.flatnonzero(~np.isnan(rows[:, 0])).tolist() == list(range(last + 1))
 
 
 def test_a_face_is_found_where_it_is_expected_even_tilted():

@@ -68,14 +68,12 @@ def search(
     coarse = coarse and min(rgb.shape[:2]) >= _WORTH
     found = detector.detect(rgb, score=options.low, min_face=_COARSE if coarse else SMALLEST)
     if hard is not None:
-        tasks: list[_Part | int] = [*_parts_of(rgb), *TURNS]
-        for i, task in enumerate(tasks):
-            if i * hard.of // len(tasks) != hard.number:
-                continue
-            if isinstance(task, int):
-                found += detector.detect(rgb, score=options.score, min_face=_TURNED, rotations=(task,))
-            else:
-                found += _search_small(detector, rgb, task, options.low, options.tiny)
+        parts = _parts_of(rgb)
+        for i, part in enumerate(parts):
+            if i * hard.of // len(parts) == hard.number:
+                found += _search_small(detector, rgb, part, options.low, options.tiny)
+        if hard.number == 0:
+            found += detector.detect(rgb, score=options.score, min_face=_TURNED, rotations=TURNS)
         found = distinct(found)
     return Search(found, _COARSE if coarse else SMALLEST)
 

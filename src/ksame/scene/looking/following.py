@@ -35,7 +35,7 @@ _STRANGER = 0.3  # likeness below which it does not
 _DOUBTED = 4  # frames for which a face may be missing that was never surely seen, or only just
 _KNOWN = 5  # frames in which a face was seen before one may go by without looking
 _LARGE = 72.0  # side of a face from which on every second frame is looked at
-_CALM = 0.1  # sides that such a face may move between frames
+_CALM = 0.1  # sides that such a face may move between frames, and be off its place, or grow, meanwhile
 _NEARBY = 6  # frames for which a missing face is looked for at its place; after that, in searches of whole frames
 _BLINK = 2  # frames that may be missing on the way back
 _MEMORY = 16 << 20  # bytes of frames kept for the way back
@@ -44,7 +44,11 @@ _MOST = 96 << 20  # the same where fewer do not reach back to the last search fo
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """A frame: its number, its pixels, and whether it is so short after the last that little can have changed."""
+    """A frame: its number, its pixels, and whether it may go by without looking at faces that are calm.
+
+    It may if it comes so soon after the last that little can have changed, is not searched as a whole, and is not the
+    last of its shot.
+    """
 
     frame: int
     rgb: ByteArray
@@ -179,7 +183,9 @@ class Follower:
         """Take down some frames in order, with what was found on the ways that faces went."""
         for i, moment in enumerate(frames):
             steps = [
-                ways[face.number][i] if face.number in ways else self._pool.submit(self._step, moment, face).result()
+                ways[face.number][i]
+                if face.number in ways
+                else self._pool.submit(self._follow, moment.rgb, face).result()
                 for face in self.faces
             ]
             resting = [step is _Rest.RESTS for step in steps]
@@ -193,20 +199,27 @@ class Follower:
             self._take(moment, seen, resting, search if i == len(frames) - 1 else None)
 
     def _way(self, frames: Sequence[Moment], face: Face) -> _Way:
-        """Follow one face through some frames, without touching it."""
+        """Follow one face through some frames, without touching it.
+
+        Where it turns out not to have been calm while it rested, the frames that went by are looked at after all.
+        """
         steps: list[_Step] = []
         ahead = face.ahead()
-        for moment in frames:
-            step = self._step(moment, ahead)
-            if isinstance(step, _Rest):
+        for i, moment in enumerate(frames):
+            if _may_rest(moment, ahead):
                 ahead.rest()
-            else:
-                ahead.write(step)
-            steps.append(step)
+                steps.append(_Rest.RESTS)
+                continue
+            found = self._follow(moment.rgb, ahead)
+            if ahead.guessed and (found is None or _strayed(found, ahead)):
+                missed = range(i - ahead.guessed, i)
+                ahead.guessed = 0
+                for k in missed:
+                    steps[k] = late = self._follow(frames[k].rgb, ahead)
+                    ahead.write(late)
+            ahead.write(found)
+            steps.append(found)
         return _Way(steps, ahead)
-
-    def _step(self, moment: Moment, face: Face) -> _Step:
-        return _Rest.RESTS if may_rest(moment, face) else self._follow(moment.rgb, face)
 
     def _take(self, moment: Moment, seen: list[Found | None], resting: Sequence[bool], search: Search | None) -> None:
         """Take down what was seen in a frame, and begin the faces that a search found."""
@@ -338,17 +351,22 @@ class Follower:
             self._past.popleft()
 
 
-def may_rest(moment: Moment, face: Face) -> bool:
+def _may_rest(moment: Moment, face: Face) -> bool:
     """Tell whether a frame may go by without looking at a face that is calm and followed well.
 
-    Every second frame may; of small faces, on which blinks and speech are too small to be seen, two of three. Faces
-    take turns, so that every frame has as much work.
+    Every second frame may; of small faces, on which blinks and speech are too small to be seen, two of three.
     """
     length = side(face.last.box)
-    every = 2 if length >= _LARGE else 3
     calm = np.hypot(*face.speed) < _CALM * length
-    well = face.last.mesh is not None and face.guessed < every - 1 and face.missing == 0 and face.n_seen > _KNOWN
-    return moment.brief and bool(calm) and well and (moment.frame + face.number) % every != 1
+    fresh = face.guessed < (1 if length >= _LARGE else 2)
+    well = face.last.mesh is not None and face.missing == 0 and face.n_seen > _KNOWN
+    return moment.brief and bool(calm) and fresh and well
+
+
+def _strayed(found: Found, face: Face) -> bool:
+    """Tell whether a face is elsewhere, or of another size, than was expected while it rested."""
+    swollen = abs(side(found.box) / side(face.last.box) - 1)
+    return swollen > _CALM or _offset(found, face) > _CALM
 
 
 def _apart(found: Found, detection: Detection, others: Sequence[FloatArray]) -> Found:

@@ -155,8 +155,8 @@ class _Watcher:
             )
         cut = self._finder.is_cut(rgb)
         if cut:
+            self._search(self._pending[-1], last=True)  # who was in the last frames of a shot must not be missed
             self._shot = frame.index
-            self._search(self._pending[-1])  # who was in the last frames of a shot must not be missed
         pending = _Pending(Moment(frame.index, rgb, frame.time - self._time < self.options.brief), cut)
         self._time = frame.time
         if (frame.index - self._shot) % self.options.detect_every == 0:
@@ -171,27 +171,29 @@ class _Watcher:
     def end(self) -> None:
         """Look at what is left."""
         if self._pending:
-            self._search(self._pending[-1])
+            self._search(self._pending[-1], last=True)
         while self._pending:
             self._look()
         self._follower.cut()
         self._take_ended()
 
-    def _search(self, pending: _Pending) -> None:
+    def _search(self, pending: _Pending, *, last: bool = False) -> None:
+        """Begin to search a frame; the last of a shot for small faces too, whom no later search would find."""
         if pending.searched is not None:
             return
         if self.still:
             pending.searched = self._scout.submit(search_still, self._eyes.detector, pending.moment.rgb)
             return
         options, since = self.options, pending.moment.frame - self._shot
-        coarse = since % options.full_every != 0
         hard = None
         if options.tiny_every > 0:  # all at once where a shot begins, then share by share, lest all others wait
-            every = options.detect_every * max(1, options.tiny_every // (options.detect_every * _SHARES))
+            shares = max(1, min(_SHARES, options.tiny_every // options.detect_every))
+            every = options.detect_every * max(1, options.tiny_every // (options.detect_every * shares))
             if since == 0:
                 hard = ALL
             elif since % every == 0:
-                hard = Share(since // every % _SHARES, _SHARES)
+                hard = Share(since // every % shares, shares)
+        coarse = since % options.full_every != 0 and hard is None and not last
         pending.searched = self._scout.submit(
             search, self._eyes.detector, pending.moment.rgb, options, coarse=coarse, hard=hard
         )
@@ -215,12 +217,13 @@ class _Watcher:
     def _block(self) -> tuple[list[Moment], Future[Search] | None]:
         """Return the frames that wait up to the first that is searched, and that search if there is one.
 
-        Nobody rests in the last frame of a shot: no later one could tell where they were.
+        Nobody rests in the frame that is searched, to compare what is followed with what is found; nor in the last of
+        a shot: no later one could tell where they were.
         """
         frames: list[Moment] = []
         for pending, after in zip_longest(self._pending, list(self._pending)[1:]):
-            last = after is None or after.cut
-            frames.append(replace(pending.moment, brief=False) if last else pending.moment)
+            alert = pending.searched is not None or after is None or after.cut
+            frames.append(replace(pending.moment, brief=False) if alert else pending.moment)
             if pending.searched is not None:
                 return frames, pending.searched
         return frames, None

@@ -103,13 +103,14 @@ def _alignment(points: FloatArray, places: Canvas) -> tuple[FloatArray, FloatArr
     """Return a mesh about its middle, and the rotation and the scale that bring it to the base."""
     seen = points * [1.0, 1.0, -1.0]
     centred = seen - np.add.reduce(seen) / len(seen)
-    product = centred.T @ places.centred[1]
-    u, s, vt = np.linalg.svd(product)
-    if np.linalg.det(product) < 0:
+    u, s, vt = np.linalg.svd(centred.T @ places.centred[1])
+    turn = u @ vt
+    if np.linalg.det(turn) < 0:
         u[:, 2] *= -1
         s[2] *= -1
+        turn = u @ vt
     flat = centred.ravel()
-    return centred, u @ vt, float(s.sum() / (flat @ flat))
+    return centred, turn, float(s.sum() / (flat @ flat))
 
 
 def _steps_to_frame(turn: FloatArray, scale: float) -> FloatArray:

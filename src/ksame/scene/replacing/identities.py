@@ -98,7 +98,7 @@ class Group:
 
 @dataclass(eq=False)
 class Loop:
-    """The recogniser in the loop; what it was asked once it is not asked again.
+    """The recogniser in the loop; about a likeness it is not asked twice.
 
     Parameters
     ----------

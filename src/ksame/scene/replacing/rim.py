@@ -19,9 +19,8 @@ from ksame.spaces.facemodel.geometry import OUTLINE
 
 REACH = 1.35
 """How far the ring goes, in outlines of the face."""
-_SOFT = 0.055  # width of the blur, in widths of the face
+_SOFT, _FAR = 0.055, 0.12  # width of the blur of a ring that is softened, and dissolved, in widths of the face
 _EDGE = 0.05  # over which the ring's outer edge fades, in widths of the face
-_FAR = 0.12  # the same for a ring that is dissolved
 _TRACE = 1e-3  # what counts of the face
 Image = NDArray[np.float32]
 
