@@ -24,6 +24,7 @@ Rows = NDArray[np.float32]
 _FEATHER = 5.0  # width of the rim over which the surrogate fades in, in pixels of the base
 _REACH = 20.0  # how far inwards the rim's colours are carried, in pixels of the base
 _EDGE = 7.0  # how wide the edge is on which hair grows
+_BLEND = 5.0  # over which cheeks and chin begin, for no edge to show
 _RIM = 4.0  # how far inside the edge the rim's colours are read
 N_RIM = 144
 N_PICKS = 230
@@ -54,8 +55,8 @@ class Canvas:
         Spherical harmonics of the surface's direction: what light can do.
     skin : ndarray of bool
         Skin on every face: no hair, brows, eyes, lips or rim.
-    plain : ndarray of bool
-        The part of it on cheeks and chin, where nothing is dark on any face but folds.
+    plain : ndarray
+        How much each pixel is of its part on cheeks and chin, where nothing is dark on any face but folds.
     rim_rows : ndarray of shape (N_RIM, n)
         Rows of pixels that give each station of the rim its colour.
     rim_weights : ndarray of shape (n_pixels, 2), rim_index : ndarray of shape (n_pixels, 2)
@@ -77,7 +78,7 @@ class Canvas:
     alpha: Rows
     slopes: Rows
     skin: NDArray[np.bool_]
-    plain: NDArray[np.bool_]
+    plain: Rows
     rim_rows: IntArray
     rim_weights: Rows
     rim_index: IntArray
@@ -128,7 +129,7 @@ def canvas() -> Canvas:
         (fade * fade * (3 - 2 * fade))[mask].astype(np.float32),
         slopes[mask].astype(np.float32),
         skin[mask],
-        (skin & below_eyes & ~nose)[mask],
+        cv2.GaussianBlur((skin & below_eyes & ~nose).astype(np.float32), (0, 0), _BLEND)[mask],
         rim_rows,
         rim_weights,
         rim_index,

@@ -94,7 +94,7 @@ def matched_contrast(places: Canvas, amounts: FloatArray, surrogate: Rows) -> Ro
     level, middle = (np.median(rows[sample], axis=0) for rows in (own.broad, own.tint))
     rest = own.fine * fine
     rest = np.where(rest > 0, np.float32(_GLOW) * rest, rest).clip(max=_BRIGHTER)
-    rest[places.plain] = rest[places.plain].clip(min=_FOLD)
+    rest += places.plain[:, None] * (rest.clip(min=_FOLD) - rest)
     hue = ((own.tint - middle) * colour).clip(-_HUE, _HUE)
     return np.asarray(level + (own.broad - level) * broad + own.middling * middling + rest + middle + hue)
 
