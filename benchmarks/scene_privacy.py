@@ -9,6 +9,7 @@ Three attacks on each variant:
 - *another photograph*: the second photographs de-identified, the gallery all untouched portraits; who is first?
 - *same photograph*: portraits de-identified, the gallery all untouched portraits; who is first?
 - *one of ten*: the same, but the gallery holds ten portraits of the same gender, the right one among them: chance 10 %.
+  Computed for all possible lists of nine others rather than drawn once a person.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import csv
 import time
 from dataclasses import dataclass
+from math import comb
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +98,15 @@ def deidentified(photographs, recogniser, k, seed, *, method="someone-else", cov
     return choice, (composed(number, photograph) for number, photograph in enumerate(photographs))
 
 
+def picked_right(likely, truth, others, listed=10):
+    """Return how probably somebody is the likeliest in a list of themselves and ``listed - 1`` of the others.
+
+    The list is drawn at random; it must miss everybody who is likelier. Who is as likely counts as likelier.
+    """
+    ahead = int((likely[others] >= likely[truth]).sum())
+    return comb(len(others) - ahead, listed - 1) / comb(len(others), listed - 1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("faces", type=Path)
@@ -117,16 +128,12 @@ def main() -> None:
     second = sorted((options.faces / "second").glob("*.jpg"))
     sets["another"] = seen(second, [names.index(path.stem.split("_")[0]) for path in second], recognisers[0])
     sexes = np.array([gender[name] for name in names])
-    foils = {
-        int(i): rng.choice(np.flatnonzero((sexes == sexes[i]) & (np.arange(len(names)) != i)), 9, replace=False)
-        for i in picked
-    }
     print("| variant | recogniser | another photo, rank 1 | same photo, rank 1 | one of ten | no face found | masked |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for variant in options.variants.split(";"):
         start = time.perf_counter()
         first: dict[str, list[list[bool]]] = {"same": [[], []], "another": [[], []]}
-        ten: list[list[bool]] = [[], []]
+        ten: list[list[float]] = [[], []]
         missing = masked = 0
         for kind, photographs in sets.items():
             choice, made = deidentified(photographs, recognisers[0], options.k, options.seed, **VARIANTS[variant])
@@ -138,8 +145,9 @@ def main() -> None:
                     hit = vector is not None and int(likely.argmax()) == photograph.truth
                     first[kind][i].append(hit)
                     if kind == "same":
-                        others = likely[foils[photograph.truth]]
-                        ten[i].append(bool(vector is not None and likely[photograph.truth] > others.max()))
+                        truth = int(photograph.truth)
+                        others = np.flatnonzero((sexes == sexes[truth]) & (np.arange(len(names)) != truth))
+                        ten[i].append(0.0 if vector is None else picked_right(likely, truth, others))
             masked += sum(plan.stands_in for plan in choice.plans.values())
         for i, network in enumerate(recognisers):
             other, same = first["another"][i], first["same"][i]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -162,13 +162,16 @@ class Follower:
             Those of the next call, if it belongs to the same shot.
         """
         ways = {
-            face.number: self._ways.get(face.number) or self._pool.submit(self._way, frames, face)
+            self._ways.get(face.number) or self._pool.submit(self._way, frames, face): face.number
             for face in self.faces
         }
-        gone = {number: way.result() for number, way in ways.items()}
+        gone: dict[int, _Way] = {}
         ahead: dict[int, Future[_Way]] = {}
-        if following:
-            ahead = {number: self._pool.submit(self._way, following, way.goal) for number, way in gone.items()}
+        for way in as_completed(ways):  # whoever arrives first goes on first
+            number = ways[way]
+            gone[number] = way.result()
+            if following:
+                ahead[number] = self._pool.submit(self._way, following, gone[number].goal)
         self._go(frames, search.result(), {number: way.steps for number, way in gone.items()})
         self._ways = {}
         for face in self.faces if following else ():
