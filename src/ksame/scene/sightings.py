@@ -109,7 +109,7 @@ class Track:
         if not 0 <= i < len(self):
             return None
         points = np.asarray(self.points[i], dtype=np.float64)
-        x, y, width, height = (float(value) for value in self.boxes[i])
+        x, y, width, height = self.boxes[i].tolist()
         return Sighting(
             self.person,
             self.number,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import av
+import numpy as np
 from av.container import OutputContainer
 from av.packet import Packet
 from av.video.frame import VideoFrame
@@ -97,7 +98,7 @@ class Segments:
         pixels, stamp = item
         if self._piece is None:
             self._piece = _Encoder(self._name(self._done, ".nut"), self._media, self.settings)
-        self._piece.encode(VideoFrame.from_ndarray(pixels, format="rgb24"), stamp)
+        self._piece.encode(VideoFrame.from_numpy_buffer(np.ascontiguousarray(pixels), format="rgb24"), stamp)
         if len(self._piece.stamps) == self._length:
             self._complete(self._piece)
 

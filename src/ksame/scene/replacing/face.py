@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.scene.replacing.blurring import blurred, in_colour
+from ksame.scene.replacing.blurring import blurred, extent, in_colour, mixed
 from ksame.scene.replacing.canvas import Canvas, Rows, canvas, keep_openings
 from ksame.scene.replacing.light import DARK, Contrast, fit_light, logarithm, match_rim, matched_contrast
 from ksame.scene.replacing.rim import Cover, cover_rim, ring_window
@@ -30,11 +30,13 @@ _TINT = 0.25  # the same for colour
 _FINE = 0.011  # blur, in widths of the face, with which a person is taken: the base holds no finer detail
 _SOFT = 0.03  # and with which a frame is compared with the average: what is finer is the surrogate's own. Edges of the
 # person's features and spectacles, a pixel beside where they were on average, would be drawn as ghosts.
+_COARSER = 3.0  # pixels of blur from which on it is done on a coarser copy
 _SHADE = 0.12  # what counts as light and shade that came over a face is wider than this, in widths of the face
 _LINE = 1.2  # by what factor finer things may become brighter or darker than usual
 _GREY = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 _GAIN = 1.6  # the most by which colours are multiplied or divided, in logarithms
 _REPEAT = 256  # pixels after which noise repeats itself
+_TOWARDS = np.array([1.0, 1.0, -1.0])  # depth grows away from the viewer in a mesh, towards them on the base
 _SMALLEST = 40  # width of the smallest copy of a fitted surrogate
 
 
@@ -101,7 +103,7 @@ def aligned(points: FloatArray, places: Canvas) -> tuple[FloatArray, FloatArray]
 
 def _alignment(points: FloatArray, places: Canvas) -> tuple[FloatArray, FloatArray, float]:
     """Return a mesh about its middle, and the rotation and the scale that bring it to the base."""
-    seen = points * [1.0, 1.0, -1.0]
+    seen = points * _TOWARDS
     centred = seen - np.add.reduce(seen) / len(seen)
     u, s, vt = np.linalg.svd(centred.T @ places.centred[1])
     turn = u @ vt
@@ -127,13 +129,15 @@ def softened(
     strength : float
         Width of the blur, in widths of the face.
     """
-    (left, top), (right, bottom) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+    (left, top), (right, bottom) = (corner.tolist() for corner in extent(points))
     height, width = frame.shape[:2]
     sigma = max(strength * (right - left), 0.6)
     edge = 0.06 * (right - left)
     x, y = (max(0, min(floor(first - edge), size - 1)) for first, size in ((left, width), (top, height)))
     x_end, y_end = min(ceil(right + edge) + 1, width), min(ceil(bottom + edge) + 1, height)
     window = slice(y, max(y_end, y + 1)), slice(x, max(x_end, x + 1))
+    if sigma > _COARSER:
+        return window, blurred(frame[window].astype(np.float32), sigma)
     kernel = cv2.getGaussianKernel(2 * ceil(3 * sigma) + 1, sigma, cv2.CV_32F)
     return window, np.asarray(cv2.sepFilter2D(frame[window], cv2.CV_32F, kernel, kernel), dtype=np.float32)
 
@@ -299,7 +303,8 @@ def paint(
     extended = with_forehead(points[:, :2])
     moved = extended.copy()
     moved[: len(points)] += fitted.change @ _steps_to_frame(turn, scale)
-    if (extended.max(axis=0) < 0).any() or (extended.min(axis=0) > np.array(frame.shape[1::-1]) - 1).any():
+    low, high = extent(extended)
+    if high.min() < 0 or (low > np.array(frame.shape[1::-1]) - 1).any():
         return np.asarray(moved[: len(points)])  # wholly outside the frame
     window, soft = softened(frame, extended, _SOFT)
     origin = np.array([window[1].start, window[0].start])
@@ -321,11 +326,7 @@ def paint(
     shown = np.asarray(cv2.extractChannel(gains, 3), dtype=np.float32) * covered
     _keep_own(new, frame[window], here, shown)
     alpha = np.minimum(shown, np.float32(1))
-    part = onto[window].astype(np.float32)
-    new -= part
-    new *= in_colour(alpha)
-    part += new
-    onto[window] = cv2.convertScaleAbs(part.clip(0, 255, out=part))
+    onto[window] = mixed(new, onto[window].astype(np.float32), alpha)
     if cover is not Cover.FACE:
         _cover_ring(onto, extended, window, alpha, cover)
     return np.asarray(moved[: len(points)])
@@ -374,5 +375,4 @@ def _cover_ring(
     inside = np.zeros(onto[ring].shape[:2], dtype=np.float32)
     top, left = (one.start - other.start for one, other in zip(window, ring, strict=True))
     inside[top : top + alpha.shape[0], left : left + alpha.shape[1]] = alpha
-    changed = cover_rim(onto[ring].astype(np.float32), inside, points - [ring[1].start, ring[0].start], cover)
-    onto[ring] = cv2.convertScaleAbs(changed.clip(0, 255, out=changed))
+    onto[ring] = cover_rim(onto[ring], inside, points - [ring[1].start, ring[0].start], cover)

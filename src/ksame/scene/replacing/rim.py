@@ -13,14 +13,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
-from ksame.scene.replacing.blurring import blurred, in_colour
+from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.scene.replacing.blurring import blurred, extent, in_colour, mixed
 from ksame.spaces.facemodel.geometry import OUTLINE
 
 REACH = 1.35
 """How far the ring goes, in outlines of the face."""
 _SOFT, _FAR = 0.055, 0.12  # width of the blur of a ring that is softened, and dissolved, in widths of the face
 _EDGE = 0.05  # over which the ring's outer edge fades, in widths of the face
+_OUTLINE = np.array(OUTLINE)
 _TRACE = 1e-3  # what counts of the face
 Image = NDArray[np.float32]
 
@@ -35,15 +36,13 @@ class Cover(str, Enum):
 
 def ring_window(points: FloatArray, shape: tuple[int, ...]) -> tuple[slice, slice]:
     """Return the part of a frame of ``shape`` that a ring about ``points``, (504, 2), may change."""
-    outline = points[list(OUTLINE)]
-    width = float(np.ptp(outline, axis=0).max())
-    reach = grown(outline, REACH)
-    low = np.floor(reach.min(axis=0) - 3 * _EDGE * width).astype(int).clip(0)
-    high = np.ceil(reach.max(axis=0) + 3 * _EDGE * width).astype(int) + 1
+    low, high = extent(points[_OUTLINE])
+    middle, half = 0.5 * (low + high), 0.5 * REACH * (high - low) + 3 * _EDGE * float((high - low).max())
+    low, high = np.floor(middle - half).astype(int).clip(0), np.ceil(middle + half).astype(int) + 1
     return slice(low[1], max(low[1], min(high[1], shape[0]))), slice(low[0], max(low[0], min(high[0], shape[1])))
 
 
-def cover_rim(painted: Image, alpha: Image, points: FloatArray, cover: Cover) -> Image:
+def cover_rim(painted: ByteArray, alpha: Image, points: FloatArray, cover: Cover) -> ByteArray:
     """Change the ring round a new face.
 
     Parameters
@@ -58,25 +57,25 @@ def cover_rim(painted: Image, alpha: Image, points: FloatArray, cover: Cover) ->
     """
     if cover is Cover.FACE or min(painted.shape[:2]) < 2:
         return painted
-    outline = points[list(OUTLINE)]
-    width = float(np.ptp(outline, axis=0).max())
+    outline = points[_OUTLINE]
+    low, high = extent(outline)
+    width = float((high - low).max())
     disc = polygon(alpha.shape, grown(outline, REACH))
     outer = blurred(disc, max(_EDGE * width, 0.5))
     inner: Any = cv2.GaussianBlur(cv2.erode(alpha, np.ones((3, 3), np.uint8)), (0, 0), max(0.008 * width, 0.5))
     ring = (outer - 0.5 * inner).clip(0, 1) * (1 - inner)
+    picture = painted.astype(np.float32)
     if cover is Cover.SOFT:
-        other = blurred(painted, max(_SOFT * width, 1.0))
+        other = blurred(picture, max(_SOFT * width, 1.0))
     else:
-        other = _dissolved(painted, alpha, max(_FAR * width, 1.0))
-    other -= painted
-    other *= in_colour(ring)
-    other += painted
-    return other
+        other = _dissolved(picture, alpha, max(_FAR * width, 1.0))
+    return mixed(other, picture, ring)
 
 
 def grown(outline: FloatArray, factor: float) -> FloatArray:
     """Return an outline, (n, 2), grown about its middle."""
-    centre = 0.5 * (outline.min(axis=0) + outline.max(axis=0))
+    low, high = extent(outline)
+    centre = 0.5 * (low + high)
     return np.asarray(centre + (outline - centre) * factor)
 
 

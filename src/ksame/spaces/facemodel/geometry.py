@@ -53,7 +53,8 @@ CHEEKS = ((50, 101, 118, 117, 123, 187, 205), (280, 330, 347, 346, 352, 411, 425
 _PAIRS = ((33, 263), (61, 291), (234, 454), (133, 362))
 _REACH = 0.34  # how far the forehead goes beyond the mesh, as a share of the way from nose bridge to rim
 _TAPER = np.sin(np.linspace(0.0, np.pi, len(CROWN)))[1:-1, None] ** 0.7
-RING = len(CROWN) - 2
+_TOP = np.array(CROWN[1:-1])
+RING = len(_TOP)
 N_EXTENDED = N_POINTS + 2 * RING
 OUTLINE = (CROWN[0], *range(N_EXTENDED - RING, N_EXTENDED), CROWN[-1], *OVAL[len(CROWN) :])
 """The edge of the mesh with its forehead, clockwise, among its 504 points."""
@@ -72,7 +73,7 @@ def with_forehead(points: FloatArray) -> FloatArray:
     extended : ndarray of shape (..., 504, 2 or 3)
         Linear in ``points``, so that it commutes with means and with shape modes.
     """
-    bridge, top = points[..., 168:169, :], points[..., list(CROWN[1:-1]), :]
+    bridge, top = points[..., 168:169, :], points[..., _TOP, :]
     outward = 0.5 * (top - bridge) + 0.5 * (points[..., 10:11, :] - bridge)
     step = outward * (_REACH * _TAPER)
     return np.concatenate([points, top + 0.5 * step, top + step], axis=-2)
