@@ -13,6 +13,7 @@ from ksame.scene.masking import MASKS
 from ksame.scene.replacing.canvas import canvas, coarse_mesh, keep_openings
 from ksame.scene.replacing.face import fit_surrogate, make_reference, paint
 from ksame.scene.replacing.identities import Loop, Subject, View, choose, deal
+from ksame.scene.replacing.light import Contrast, logarithm, matched_contrast
 from ksame.scene.replacing.rim import Cover, polygon, ring_window
 from ksame.scene.replacing.surrogate import draw, expression_of, without_expression
 from ksame.spaces.facemodel import face_model
@@ -318,3 +319,18 @@ def test_the_stored_mesh_is_the_one_that_would_be_built():
     places = canvas()
     assert np.array_equal(picks, places.picks)
     assert np.array_equal(triangles, places.warp.triangles)
+
+
+@pytest.mark.parametrize("haze", [1.0, 0.3])
+def test_skin_is_of_one_colour_and_lips_are_redder(haze):
+    places = canvas()
+    for seed in range(4):
+        surrogate = draw({"woman": 1.0, "born": 1970.0, "tone": -0.5}, np.random.default_rng(seed))
+        plain = logarithm(surrogate.look(expression_of(np.zeros(len(BLENDSHAPES))))[1])
+        amounts = Contrast.of(places, plain).amounts * [haze, haze, haze, 1.0]
+        rows = matched_contrast(places, amounts, plain)
+        tint = rows - rows.mean(axis=1, keepdims=True)
+        skin, lips = places.lips < 0.001, places.lips > 0.9
+        assert np.ptp(tint[skin], axis=0).max() < 0.081
+        redder = np.median(tint[lips][:, 0]) - np.median(tint[skin][:, 0])
+        assert 0 < redder < 0.12 * haze

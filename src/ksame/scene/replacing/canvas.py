@@ -25,6 +25,7 @@ _FEATHER = 5.0  # width of the rim over which the surrogate fades in, in pixels 
 _REACH = 20.0  # how far inwards the rim's colours are carried, in pixels of the base
 _EDGE = 7.0  # how wide the edge is on which hair grows
 _BLEND = 5.0  # over which cheeks and chin begin, for no edge to show
+_SOFT = 2.0  # over which lips begin
 _RIM = 4.0  # how far inside the edge the rim's colours are read
 N_RIM = 144
 N_PICKS = 230
@@ -57,6 +58,8 @@ class Canvas:
         Skin on every face: no hair, brows, eyes, lips or rim.
     plain : ndarray
         How much each pixel is of its part on cheeks and chin, where nothing is dark on any face but folds.
+    lips : ndarray
+        How much each pixel is of the lips.
     rim_rows : ndarray of shape (N_RIM, n)
         Rows of pixels that give each station of the rim its colour.
     rim_weights : ndarray of shape (n_pixels, 2), rim_index : ndarray of shape (n_pixels, 2)
@@ -79,6 +82,7 @@ class Canvas:
     slopes: Rows
     skin: NDArray[np.bool_]
     plain: Rows
+    lips: Rows
     rim_rows: IntArray
     rim_weights: Rows
     rim_index: IntArray
@@ -114,6 +118,7 @@ def canvas() -> Canvas:
     evener = model.evener
     features = cv2.dilate((own > 0.1).astype(np.uint8), np.ones((25, 25), np.uint8)).astype(bool)
     skin = mask & (depth > 6) & ~features & ~(evener.margin & ~evener.forehead)
+    lips: Any = cv2.GaussianBlur(_filled(model.size, base[list(_LIPS), :2]), (0, 0), _SOFT)
     hull: Any = cv2.convexHull(base[list(_NOSE), :2].astype(np.float32))
     nose = _filled(model.size, hull[:, 0]) > 0
     nose = cv2.dilate(nose.astype(np.uint8), np.ones((11, 11), np.uint8)).astype(bool)
@@ -130,6 +135,7 @@ def canvas() -> Canvas:
         slopes[mask].astype(np.float32),
         skin[mask],
         cv2.GaussianBlur((skin & below_eyes & ~nose).astype(np.float32), (0, 0), _BLEND)[mask],
+        lips[mask],
         rim_rows,
         rim_weights,
         rim_index,

@@ -18,7 +18,12 @@ DARK = 0.04  # added before logarithms, so that black stays finite
 _WIDE, _BROAD = 12.0, 36.0  # what counts as features, and as relief, is finer than this, in pixels of the base
 _LIVELY = 1.1  # how much of the contrast of what is seen a surrogate may have
 _GLOW = 0.5  # how much of what is brighter than its surroundings is kept: bright skin would be drawn as white lines
-_BRIGHTER, _HUE = 0.08, 0.09  # the most by which detail may be brighter, and of another colour, than its surroundings
+_BRIGHTER = 0.08  # the most by which detail may be brighter than its surroundings
+_BLUSH, _ROUGE = (
+    0.03,
+    0.09,
+)  # the most by which skin, and lips, may be of another colour than most of the face: what the
+# face model makes of cheeks and shadows is more colourful than any face, and shows in pictures that are not
 _TINGE = 4.0  # what counts as a difference in colour is wider than this
 _FOLD = -0.12  # how much darker folds may be than the skin about them
 _EVERY = 5  # pixels of a face of which one is asked how much they differ
@@ -89,13 +94,15 @@ def matched_contrast(places: Canvas, amounts: FloatArray, surrogate: Rows) -> Ro
     """
     own = Contrast.of(places, surrogate)
     wanted = amounts / own.amounts * [_LIVELY, 1.0, 1.0, 1.0]
+    wanted[3] = min(wanted[3], max(wanted[:2]))  # haze takes as much from colours; what is left is noise
     fine, middling, broad, colour = wanted.clip([*[_LEAST] * 3, 0.0], [1.1, 1.0, 1.0, 1.1]).astype(np.float32)
     sample = np.flatnonzero(places.inner)[::_EVERY]
     level, middle = (np.median(rows[sample], axis=0) for rows in (own.broad, own.tint))
     rest = own.fine * fine
     rest = np.where(rest > 0, np.float32(_GLOW) * rest, rest).clip(max=_BRIGHTER)
     rest += places.plain[:, None] * (rest.clip(min=_FOLD) - rest)
-    hue = ((own.tint - middle) * colour).clip(-_HUE, _HUE)
+    most = _BLUSH + (_ROUGE - _BLUSH) * places.lips[:, None]
+    hue = ((own.tint - middle) * colour).clip(-most, most)
     return np.asarray(level + (own.broad - level) * broad + own.middling * middling + rest + middle + hue)
 
 
