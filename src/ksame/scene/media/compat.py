@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
-from av.container import OutputContainer
+import av
+from av.container import InputContainer, OutputContainer
 from av.packet import Packet
 from av.stream import Stream
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 _ATTACHED_PICTURE = 0x400
+_LENIENT: dict[str, Any] = {"metadata_errors": "ignore"} if int(av.__version__.split(".")[0]) < 19 else {}
 StreamT = TypeVar("StreamT", bound=Stream)
+
+
+def open_leniently(path: Path, options: Mapping[str, str]) -> InputContainer:
+    """Open a recording, whatever bytes its metadata are made of."""
+    return av.open(str(path), mode="r", options=dict(options), **_LENIENT)
 
 
 def add_like(output: OutputContainer, template: StreamT) -> StreamT:

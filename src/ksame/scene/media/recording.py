@@ -17,7 +17,7 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from ksame.errors import InputError
-from ksame.scene.media.compat import duration_of, is_cover
+from ksame.scene.media.compat import duration_of, is_cover, open_leniently
 from ksame.scene.media.source import Media, Pixels, Stamp
 
 _UNSPECIFIED = 2
@@ -39,7 +39,7 @@ _ONLY_FILES = {
 def opened(path: Path) -> Iterator[InputContainer]:
     """Open a recording; what PyAV cannot read becomes an :class:`InputError`."""
     try:
-        container = av.open(str(path), mode="r", metadata_errors="ignore", options=_ONLY_FILES)
+        container = open_leniently(path, _ONLY_FILES)
     except (av.FFmpegError, OSError, ValueError) as error:
         raise unreadable(path, error) from error
     with container:
