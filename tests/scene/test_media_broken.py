@@ -67,6 +67,12 @@ def test_a_wrong_suffix_does_no_harm(tmp_path):
     assert open_media(tmp_path / "clip.jpg").kind == "video"
 
 
+def test_metadata_of_any_bytes_do_no_harm(tmp_path):
+    path = make_clip(tmp_path / "clip.avi", n=12, codec="mpeg4", metadata={"title": "a holiday"})
+    path.write_bytes(path.read_bytes().replace(b"a holiday", b"\xff\xfe\x80liday"))
+    assert numbers(open_media(path)) == list(range(12))
+
+
 def test_only_sound(tmp_path):
     with av.open(str(tmp_path / "song.mp4"), "w") as container:
         stream = container.add_stream("aac", rate=48000)
