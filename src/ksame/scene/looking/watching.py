@@ -178,7 +178,7 @@ class _Watcher:
         self._take_ended()
 
     def _search(self, pending: _Pending, *, last: bool = False) -> None:
-        """Begin to search a frame; the last of a shot for small faces too, whom no later search would find."""
+        """Begin to search a frame; the last of a shot never coarsely: no later search would find who was left out."""
         if pending.searched is not None:
             return
         if self.still:

@@ -19,11 +19,9 @@ _WIDE, _BROAD = 12.0, 36.0  # what counts as features, and as relief, is finer t
 _LIVELY = 1.1  # how much of the contrast of what is seen a surrogate may have
 _GLOW = 0.5  # how much of what is brighter than its surroundings is kept: bright skin would be drawn as white lines
 _BRIGHTER = 0.08  # the most by which detail may be brighter than its surroundings
-_BLUSH, _ROUGE = (
-    0.03,
-    0.09,
-)  # the most by which skin, and lips, may be of another colour than most of the face: what the
-# face model makes of cheeks and shadows is more colourful than any face, and shows in pictures that are not
+_BLUSH = 0.03  # the most by which skin may be of another colour than most of the face: cheeks and shadows of the face
+# model are more colourful than those of any face, which shows in hazy and grey pictures
+_ROUGE = 0.09  # the same for lips
 _TINGE = 4.0  # what counts as a difference in colour is wider than this
 _FOLD = -0.12  # how much darker folds may be than the skin about them
 _EVERY = 5  # pixels of a face of which one is asked how much they differ
