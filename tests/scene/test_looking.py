@@ -135,6 +135,20 @@ def test_who_jumps_in_the_last_frame_of_a_shot_is_seen_there(length):
     assert abs(middle(cast.at(length - 1)[0])[0] - 110) < 10
 
 
+@pytest.mark.parametrize("length", [18, 19, 20])
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_small_face_in_the_last_frames_of_a_shot_is_found(length, cut):
+    empty, size = background((640, 480)), (640, 480)
+    pictures = [empty.copy() for _ in range(length)]
+    for picture in pictures[-4:]:
+        paste(picture, 1, (460, 120), 34)
+    other = 255 - background(size, seed=9)
+    cast = look(clip(pictures + [other] * 8 if cut else pictures), size, options=Looking(tiny_every=0))
+    assert cast.cuts.tolist() == [length] * cut
+    seen = [sighting for sighting in cast.at(length - 1) if np.abs(middle(sighting) - (460, 120)).max() < 15]
+    assert len(seen) == 1
+
+
 def test_someone_who_comes_back_is_the_same_person():
     nobody = walk(1, [])
     there = walk(9, [(2, (80, 120), (90, 120), 130, range(9))])

@@ -106,6 +106,7 @@ class _Pending:
     moment: Moment
     cut: bool
     searched: Future[Search] | None = None
+    coarse: bool = False  # whether it is searched for larger faces only
 
 
 @dataclass(eq=False)
@@ -179,7 +180,7 @@ class _Watcher:
 
     def _search(self, pending: _Pending, *, last: bool = False) -> None:
         """Begin to search a frame; the last of a shot never coarsely: no later search would find who was left out."""
-        if pending.searched is not None:
+        if pending.searched is not None and not (last and pending.coarse):
             return
         if self.still:
             pending.searched = self._scout.submit(search_still, self._eyes.detector, pending.moment.rgb)
@@ -193,9 +194,9 @@ class _Watcher:
                 hard = ALL
             elif since % every == 0:
                 hard = Share(since // every % shares, shares)
-        coarse = since % options.full_every != 0 and hard is None and not last
+        pending.coarse = since % options.full_every != 0 and hard is None and not last
         pending.searched = self._scout.submit(
-            search, self._eyes.detector, pending.moment.rgb, options, coarse=coarse, hard=hard
+            search, self._eyes.detector, pending.moment.rgb, options, coarse=pending.coarse, hard=hard
         )
 
     def _look(self) -> None:
