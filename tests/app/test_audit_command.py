@@ -8,6 +8,7 @@ import pytest
 from PIL import Image, ImageFilter
 
 from ksame.audit import audit_schema
+from restorers import write_restorer
 
 PLAIN = ("--attackers", "eigenfaces", "--view", "faces")
 
@@ -39,6 +40,14 @@ def test_json_on_stdout(run, people, after, tmp_path):
     assert [a["scenario"] for a in json.loads(result.stdout)["attacks"]] == ["naive"]
 
 
+def test_a_restorer_is_one_of_the_attackers(run, people, after, tmp_path):
+    file = write_restorer(tmp_path / "same.onnx", 1.0, ("n", 3, 128, 128))
+    words = ("--attackers", f"eigenfaces,restored={file}", "--view", "faces", "--scenarios", "naive", "--json")
+    result = run("audit", people, after, "-o", tmp_path / "r.html", *words, code=0)
+    names = [a["recogniser"] for a in json.loads(result.stdout)["attacks"]]
+    assert names == ["eigenfaces", "sface on faces restored by same"]
+
+
 def test_earlier_reports_stay_unless_told(run, people, after, tmp_path):
     words = ("audit", people, after, "-o", tmp_path / "r.html", *PLAIN, "--scenarios", "naive")
     run(*words, code=0)
@@ -68,6 +77,8 @@ def test_compare_with_an_earlier_audit(run, people, after, tmp_path):
     ("words", "code", "message"),
     [
         (("--attackers", "oracle"), 2, "no attacker 'oracle'"),
+        (("--attackers", "sface,restored="), 2, "restored= needs the path"),
+        (("--attackers", "restored=nowhere.onnx"), 6, "nowhere.onnx: there is no such file"),
         (("--scenarios", "magic"), 2, "no scenario 'magic'"),
         (("--view", "sideways"), 2, "--view must be one of"),
         (("--pairs", "nowhere.csv"), 5, "nowhere.csv: the table cannot be read"),

@@ -38,7 +38,11 @@ def audit_command(
         Path, typer.Option("--output", "-o", help="Report to write; audit.json appears beside it.")
     ] = Path("report.html"),
     attackers: Annotated[
-        str, typer.Option(help="Recognisers: eigenfaces, mahalanobis, sface, dlib, or paths of ONNX files.")
+        str,
+        typer.Option(
+            help="Recognisers: eigenfaces, mahalanobis, sface, dlib, or paths of ONNX files. restored=FILE.onnx lets a "
+            "network restore the released faces first and sface look at them; dlib+restored=FILE.onnx: dlib."
+        ),
     ] = ",".join(DEFAULT),
     scenarios: Annotated[
         str | None, typer.Option(help=f"Out of {', '.join(SCENARIOS)}; those that fit the pictures by default.")

@@ -5,6 +5,7 @@ from ksame.attacks.eigenfaces import Eigenfaces, Mahalanobis
 from ksame.attacks.embedding import Embedding, EmbeddingCache
 from ksame.attacks.modelspace import ModelNeighbour, Posterior
 from ksame.attacks.protocol import Split, label_split, other_photograph_split, same_photograph_split
+from ksame.attacks.restorer import OnRestored, Restorer
 from ksame.attacks.scenarios import SCENARIOS, Scenario, run_attack
 from ksame.attacks.scoring import (
     Roc,
@@ -27,8 +28,10 @@ __all__ = [
     "EmbeddingCache",
     "Mahalanobis",
     "ModelNeighbour",
+    "OnRestored",
     "Posterior",
     "Recogniser",
+    "Restorer",
     "Roc",
     "Scenario",
     "Split",

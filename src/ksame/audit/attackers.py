@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ksame.attacks import Eigenfaces, Embedding, Mahalanobis, Recogniser
+from ksame.attacks import Eigenfaces, Embedding, Mahalanobis, OnRestored, Recogniser, Restorer
 from ksame.errors import UsageError
 from ksame.models import DlibResNet, OnnxRecogniser, SFace
 
@@ -22,11 +22,14 @@ class Attacker:
         See :func:`ksame.audit.looking.face_sets`.
     build : callable
         Makes the recogniser.
+    restorer : Restorer, optional
+        What restores the released faces before the recogniser looks at them.
     """
 
     name: str
     part: str
     build: Callable[[], Recogniser]
+    restorer: Restorer | None = None
 
 
 KNOWN: Mapping[str, Attacker] = {
@@ -38,18 +41,49 @@ KNOWN: Mapping[str, Attacker] = {
         Attacker("dlib", "wide", lambda: Embedding(DlibResNet())),
     )
 }
-"""All by name; a path to an ONNX file is one as well."""
+"""All by name; a path to an ONNX file is one as well, and so is each of them on restored faces."""
 
 PIXELS = "tight"
 """The part that recognisers of pixels look at."""
 
 DEFAULT = ("eigenfaces", "sface")
 
+RESTORED = "restored="
+"""Goes before the ONNX file of a restorer."""
+
 
 def attacker(name: str) -> Attacker:
-    """Return the attacker called ``name``, or the network in the ONNX file of that name."""
+    """Return the attacker called ``name``, or the network in the ONNX file of that name.
+
+    ``restored=FILE`` is SFace on faces that the network in ``FILE`` restored, and ``dlib+restored=FILE`` is another
+    attacker on them.
+
+    Raises
+    ------
+    UsageError
+        When there is no such attacker.
+    ModelError
+        When the file of a restorer is missing or holds something else.
+    """
     if name in KNOWN:
         return KNOWN[name]
+    who, mark, file = name.partition(RESTORED)
+    if mark and (not who or who.endswith("+")):
+        return _on_restored(attacker(who[:-1] or "sface"), file)
     if name.lower().endswith(".onnx"):
         return Attacker(Path(name).stem, "wide", lambda: Embedding(OnnxRecogniser(Path(name))))
-    raise UsageError(f"There is no attacker {name!r}. Known: {', '.join(KNOWN)}, or the path of an ONNX file.")
+    raise UsageError(
+        f"There is no attacker {name!r}. Known: {', '.join(KNOWN)}, the path of an ONNX file, or {RESTORED}FILE."
+    )
+
+
+def _on_restored(base: Attacker, file: str) -> Attacker:
+    if not file:
+        raise UsageError(f"{RESTORED} needs the path of a network that restores faces: {RESTORED}FILE.onnx.")
+    restorer = Restorer(Path(file))
+    return replace(
+        base,
+        name=f"{base.name} on faces restored by {restorer.name}",
+        build=lambda: OnRestored(base.build(), restorer),
+        restorer=restorer,
+    )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.attacks import Restorer
 from ksame.audit.material import Material, Missed, Pair, Picture
 from ksame.audit.sight import Eye, Seen
 from ksame.errors import InputError
@@ -35,6 +36,8 @@ class Looked:
         Bits a pixel of the original.
     moved : MeshError or None
         None where either has no mesh.
+    restored : mapping of str to Seen
+        What is seen in the released picture after each restorer, by the restorer's hash.
     """
 
     pair: Pair
@@ -43,6 +46,7 @@ class Looked:
     loss: Loss | None
     entropy_before: float
     moved: MeshError | None
+    restored: Mapping[str, Seen] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -67,9 +71,25 @@ class Sight:
         """Pairs whose released picture shows the attacker no face."""
         return [looked for looked in self.pairs if looked.after.tight is None]
 
+    def through(self, restorer: Restorer | None) -> Sight:
+        """Return what is seen once a restorer has been at the released pictures; this sight itself for None."""
+        if restorer is None:
+            return self
+        pairs = [replace(looked, after=looked.restored[restorer.sha256]) for looked in self.pairs]
+        return Sight(pairs, self.further, self.missed)
 
-def look_at_all(material: Material, eye: Eye, *, by_hand: bool = False, track: Track = silent) -> Sight:
+
+def look_at_all(
+    material: Material,
+    eye: Eye,
+    *,
+    restorers: Sequence[Restorer] = (),
+    by_hand: bool = False,
+    track: Track = silent,
+) -> Sight:
     """Look at every pair, and at further originals of the same people.
+
+    Released pictures are looked at as they are, and once more after each restorer.
 
     Raises
     ------
@@ -79,7 +99,7 @@ def look_at_all(material: Material, eye: Eye, *, by_hand: bool = False, track: T
     sight = Sight(missed=list(material.missed))
     known: dict[str, Seen | None] = {}
     for pair in track(material.pairs, "looking at pairs"):
-        _look_at_pair(pair, eye, sight, known, by_hand=by_hand)
+        _look_at_pair(pair, eye, sight, known, restorers, by_hand=by_hand)
     for picture in track(material.further, "looking at further originals") if material.further else ():
         original = _load(picture, "original", eye, sight)
         seen = None if original is None else eye.look(original)
@@ -89,7 +109,15 @@ def look_at_all(material: Material, eye: Eye, *, by_hand: bool = False, track: T
     return sight
 
 
-def _look_at_pair(pair: Pair, eye: Eye, sight: Sight, known: dict[str, Seen | None], *, by_hand: bool) -> None:
+def _look_at_pair(
+    pair: Pair,
+    eye: Eye,
+    sight: Sight,
+    known: dict[str, Seen | None],
+    restorers: Sequence[Restorer],
+    *,
+    by_hand: bool,
+) -> None:
     original = _load(pair.original, "original", eye, sight)
     released = _load(pair.released, "released", eye, sight)
     if original is None or released is None:
@@ -105,7 +133,8 @@ def _look_at_pair(pair: Pair, eye: Eye, sight: Sight, known: dict[str, Seen | No
     moved = None
     if before.mesh is not None and after.mesh is not None:
         moved = mesh_error(before.mesh, after.mesh, comparable=before.shape == after.shape)
-    sight.pairs.append(Looked(pair, before, after, loss, entropy(original), moved))
+    restored = {r.sha256: eye.look_restored(released, r, like=before, by_hand=by_hand) for r in restorers}
+    sight.pairs.append(Looked(pair, before, after, loss, entropy(original), moved, restored))
 
 
 def _load(picture: Picture, side: Literal["original", "released"], eye: Eye, sight: Sight) -> NDArray[Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ksame.attacks import SCENARIOS, AttackData, run_attack
+from ksame.attacks import SCENARIOS, AttackData, Restorer, run_attack
 from ksame.audit.attackers import DEFAULT, PIXELS, Attacker, attacker
 from ksame.audit.judging import Judged, blind, conclude, judge, most_exposed, software
 from ksame.audit.looking import Sight, face_sets, look_at_all
@@ -25,6 +25,10 @@ STANDARD = ("naive", "reverse", "parrot")
 
 BY_PIXELS = ("difference", "insider")
 """Scenarios that reckon with pixels, whatever the recogniser."""
+
+
+ON_RESTORED = ("naive", "reverse", "pooled")
+"""Scenarios for restored faces: the others repeat or undo the alteration themselves."""
 
 
 def audit(
@@ -50,7 +54,8 @@ def audit(
     originals, released : Path, str or FaceSet
         Folders of pictures, whoever altered them, or faces in memory.
     attackers : sequence of str
-        Keys of :data:`ksame.audit.attackers.KNOWN`, or paths of ONNX files.
+        Keys of :data:`ksame.audit.attackers.KNOWN`, paths of ONNX files, or either on restored faces; see
+        :func:`ksame.audit.attackers.attacker`.
     scenarios : sequence of str, optional
         Keys of :data:`ksame.attacks.SCENARIOS`; by default those that fit, see :func:`fitting`.
     pairs, linkage, labels
@@ -74,12 +79,15 @@ def audit(
         When nothing can be paired, there is one person only, or an attacker or scenario is not known.
     InputError
         When a table or all pictures cannot be read, or no face is found in any original.
+    ModelError
+        When the file of a restorer is missing or holds something else.
     """
     chosen = [attacker(each) for each in dict.fromkeys(attackers)]
     _check(chosen, scenarios)
     material = gather(originals, released, pairs=pairs, linkage=linkage, labels=labels)
     eye = choose_eye(material, view)
-    sight = look_at_all(material, eye, by_hand=by_hand, track=track)
+    restorers = list({each.restorer.sha256: each.restorer for each in chosen if each.restorer}.values())
+    sight = look_at_all(material, eye, restorers=restorers, by_hand=by_hand, track=track)
     promise = None if material.certificate is None else _promise(material.certificate)
     bound = None if promise is None else promise.bound
     tried = fitting(sight, eye.view, bound) if scenarios is None else tuple(scenarios)
@@ -110,7 +118,7 @@ def audit(
         compared=compared(points, [other.poc for other in compare]),
         without_face=tuple(looked.pair.released.name for looked in sight.unseen),
         not_judged=tuple(NotJudged(name=m.name, side=m.side, reason=m.reason) for m in sight.missed),
-        limits=(*lost, *skipped, *_limits(sight, material, eye)),
+        limits=(*lost, *skipped, *_limits(sight, material, eye), *_limits_of_restoring(restorers)),
         software=software({f"{m} (sha256)": Store().model(m).sha256 for m in ("yunet", "face-landmarker", "sface")}),
     )
     return result.illustrated(thumbnails(exposed, sight.pairs))
@@ -131,19 +139,23 @@ def _attack(
     judged: list[Judged] = []
     skipped: list[str] = []
     for each in attackers:
-        before, after = face_sets(sight, each.part)
+        seen = sight.through(each.restorer)
+        tried = scenarios if each.restorer is None else [s for s in scenarios if s in ON_RESTORED]
+        before, after = face_sets(seen, each.part)
         if after is None:
-            judged += [blind(scenario, each.name, sight.pairs, bound) for scenario in scenarios]
+            judged += [blind(scenario, each.name, seen.pairs, bound) for scenario in tried]
             continue
         recogniser, data = each.build(), AttackData(before, after)
-        for scenario in track(scenarios, f"attacking: {each.name}"):
+        for scenario in track(tried, f"attacking: {each.name}"):
             if scenario in BY_PIXELS and each.part != PIXELS:
                 continue
             try:
-                judged.append(judge(run_attack(scenario, recogniser, data, seed), sight.pairs, bound))
+                judged.append(judge(run_attack(scenario, recogniser, data, seed), seen.pairs, bound))
             except InputError as error:
                 skipped.append(f"{scenario} by {each.name} could not be tried: {error}")
     if not judged:
+        if all(each.restorer is not None for each in attackers):
+            skipped.append(f"Restored faces are attacked by {', '.join(ON_RESTORED)}.")
         raise UsageError(f"None of the attacks fits these pictures. {' '.join(skipped)}")
     return judged, skipped
 
@@ -152,8 +164,8 @@ def _able(attackers: Sequence[Attacker], eye: Eye) -> tuple[list[Attacker], list
     """Leave out networks where nobody knows where the eyes are."""
     if eye.view == "photographs" or eye.places is not None:
         return list(attackers), []
-    lost = [each.name for each in attackers if each.part != PIXELS]
-    able = [each for each in attackers if each.part == PIXELS]
+    able = [each for each in attackers if each.part == PIXELS and each.restorer is None]
+    lost = [each.name for each in attackers if each not in able]
     if not able:
         raise UsageError(
             f"No face is found in any original, so {', '.join(lost)} cannot look at them. Add --attackers eigenfaces."
@@ -238,3 +250,13 @@ def _limits(sight: Sight, material: Material, eye: Eye) -> list[str]:
     if material.certificate is None:
         limits.append("No certificate came with the pictures, so nothing was promised that could be judged.")
     return limits
+
+
+def _limits_of_restoring(restorers: Sequence[Restorer]) -> list[str]:
+    if not restorers:
+        return []
+    names = ", ".join(restorer.name for restorer in restorers)
+    return [
+        f"Faces were restored by {names}: a network trained longer, on more pairs or for this very tool may restore "
+        "more. What it was trained on is not known here; it must have been pairs of other people."
+    ]

@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.attacks.restorer import Restorer, box_of_points, find_altered
 from ksame.audit.material import Material, Pair
 from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray, FloatArray, quantise
@@ -115,34 +116,89 @@ class Eye:
             points = like.marks
         if points is None:
             return Seen(shape, detected=False)
-        grey = rgb.mean(axis=2, keepdims=True, dtype=np.float32) / 255
-        wide, move = register(rgb.astype(np.float32) / 255, points[:3], WIDE)
-        tight, _ = register(grey, points[:3], TIGHT)
-        return Seen(shape, found is not None, quantise(tight), quantise(wide), move.apply(points), box, points, mesh)
+        return _cut_out(rgb, points, box, mesh, detected=found is not None)
+
+    def look_restored(self, picture: NDArray[Any], restorer: Restorer, *, like: Seen, by_hand: bool = False) -> Seen:
+        """Restore the face of a released picture, then find it again and cut it out.
+
+        Who has trained a restorer knows that the picture was altered, and looks for its face more patiently than
+        :meth:`look` does: see :func:`ksame.attacks.restorer.find_altered`.
+
+        Parameters
+        ----------
+        picture : ndarray of shape (height, width, 1 or 3), float in [0, 1]
+        restorer : Restorer
+        like : Seen
+            The original: among several faces, the one in its place is taken.
+        by_hand : bool
+            Where no face is found, restore where the original has it.
+        """
+        rgb = as_rgb8(picture)
+        shape = (rgb.shape[0], rgb.shape[1])
+        first = self._choose(find_altered(rgb, self._detector), shape, like)
+        if self.view == "faces":
+            points = self.places if first is None or self._lost(first) else first.points
+            box = None if points is None else box_of_points(points)
+            better = rgb if box is None else restorer.restored(rgb, box)
+            return self._registered(better, self._find(better, like), box, None)
+        box, points = (None, None) if first is None else (first.box, first.points)
+        if first is None and by_hand and like.shape == shape:
+            points = like.marks
+            box = None if points is None else like.box or box_of_points(points)
+        if box is None or points is None:
+            return Seen(shape, detected=False)
+        better = restorer.restored(rgb, box)
+        again = self._choose(self._detector.detect(better), shape, like)
+        if again is not None and _overlap(again.box, box) > _OVERLAP:
+            box, points = again.box, again.points
+        return _cut_out(better, points, box, None, detected=first is not None)
 
     def _registered(
         self, rgb: ByteArray, found: Detection | None, box: tuple[float, float, float, float] | None, mesh: Mesh | None
     ) -> Seen:
-        points = self.places
-        if found is not None and points is not None and _astray(found.points, points) < _ASTRAY:
-            points = found.points
+        points = self.places if found is None or self._lost(found) else found.points
         wide, scale = _reduced(rgb)
         grey = quantise(wide.mean(axis=2, keepdims=True) / 255)
         marks = None if points is None else np.array(points)
         scaled = None if points is None else (points + 0.5) * scale - 0.5
         return Seen((rgb.shape[0], rgb.shape[1]), found is not None, grey, wide, scaled, box, marks, mesh)
 
+    def _lost(self, found: Detection) -> bool:
+        """Return whether a face was found where registered faces have none."""
+        return self.places is None or _astray(found.points, self.places) >= _ASTRAY
+
     def _find(self, rgb: ByteArray, like: Seen | None) -> Detection | None:
         found = self._detector.detect(rgb)
         if not found and like is None and self.view == "photographs":
             found = self._detector.detect(rgb, tiny=max(rgb.shape[:2]) <= 2500, rotations=TURNS)
+        return self._choose(found, (rgb.shape[0], rgb.shape[1]), like)
+
+    @staticmethod
+    def _choose(found: Sequence[Detection], shape: tuple[int, int], like: Seen | None) -> Detection | None:
+        """Return the face in the place of the original's, else the largest; None where there is none."""
         if not found:
             return None
-        if like is not None and like.box is not None and like.shape == rgb.shape[:2]:
+        if like is not None and like.box is not None and like.shape == shape:
             here = max(found, key=lambda d: _overlap(d.box, like.box))
             if _overlap(here.box, like.box) > _OVERLAP:
                 return here
         return max(found, key=lambda d: d.side)
+
+
+def _cut_out(
+    rgb: ByteArray,
+    points: FloatArray,
+    box: tuple[float, float, float, float] | None,
+    mesh: Mesh | None,
+    *,
+    detected: bool,
+) -> Seen:
+    """Cut a face with these points, (5, 2), out of a photograph."""
+    grey = rgb.mean(axis=2, keepdims=True, dtype=np.float32) / 255
+    wide, move = register(rgb.astype(np.float32) / 255, points[:3], WIDE)
+    tight, _ = register(grey, points[:3], TIGHT)
+    shape = (rgb.shape[0], rgb.shape[1])
+    return Seen(shape, detected, quantise(tight), quantise(wide), move.apply(points), box, points, mesh)
 
 
 def choose_eye(material: Material, view: View | None) -> Eye:

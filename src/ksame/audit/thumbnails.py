@@ -21,12 +21,16 @@ SIDE = 168
 
 
 def thumbnails(exposed: Sequence[Exposed], pairs: Sequence[Looked]) -> dict[str, Thumbnails]:
-    """Return pictures of the exposed by released name: before, after, and the cut that networks look at."""
+    """Return pictures of the exposed by released name: before, after, and the cut that networks look at.
+
+    Where faces were restored, the cut is a restored one.
+    """
     by_name = {looked.pair.released.name: looked for looked in pairs}
     found = {}
     for face in exposed:
         looked = by_name[face.released]
-        seen = looked.after.wide if looked.after.wide is not None else np.full((8, 8, 3), 127, dtype=np.uint8)
+        cuts = [seen.wide for seen in (*looked.restored.values(), looked.after) if seen.wide is not None]
+        seen = cuts[0] if cuts else np.full((8, 8, 3), 127, dtype=np.uint8)
         found[face.released] = Thumbnails(
             original=data_uri(looked.pair.original.load()),
             released=data_uri(looked.pair.released.load()),
