@@ -1,0 +1,270 @@
+"""The restoring attack, measured: pairs to train restorers on, and how much better recognisers do on what they restore.
+
+``python -m benchmarks.restoring_attack prepare ORIGINALS [ORIGINALS ...] PUBLISHED PAIRS.npz``
+    Cuts the faces out of pictures of the same name before and after, for ``benchmarks/train_restorer.py``.
+
+``python -m benchmarks.restoring_attack judge FACES PUBLISHED=RESTORER.onnx [...]``
+    FACES holds ``portraits`` (one photograph a person, named by subject) and ``labels.csv`` (subject, gender). The
+    gallery is all portraits; the probes are the pictures in PUBLISHED, of people on whom nothing was trained, once as
+    they are and once restored. *first*: how many are first in the gallery. *of ten*: how often the likeliest of ten
+    portraits of the same gender is the right one, the mean over all lists of nine others: chance is 10 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+from collections.abc import Sequence
+from math import comb
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from ksame.attacks import Restorer, clopper_pearson
+from ksame.attacks.restorer import find_altered, square_of
+from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.faces.reading import SUFFIXES, read_image
+from ksame.models import Detection, Detector, DlibResNet, FaceMesh, SFace, five_points
+from ksame.models.pictures import as_rgb8, warp
+
+SIDE = 128
+"""What restorers see, in pixels."""
+
+MARGIN = 8
+"""Pixels kept on every side of it, so that training can shift, scale and turn the faces."""
+
+QUALITY = 90
+"""Of the WebP squares: 560 pairs take about 4 MB."""
+
+_SAME = 0.4  # overlap of boxes above which the face found in the published picture is the original's
+
+
+def pictures(folders: Sequence[Path]) -> dict[str, Path]:
+    """Return the pictures of folders by their stems."""
+    files = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix.lower() in SUFFIXES]
+    found = {path.stem: path for path in files}
+    if len(found) != len(files):
+        raise SystemExit(f"Two pictures in {', '.join(map(str, folders))} have the same name.")
+    return found
+
+
+def read(path: Path) -> ByteArray:
+    return as_rgb8(read_image(path))
+
+
+def overlap(a: Detection, b: Detection) -> float:
+    """Return intersection over union of two boxes."""
+    low = np.maximum(a.box[:2], b.box[:2])
+    high = np.minimum(np.add(a.box[:2], a.box[2:]), np.add(b.box[:2], b.box[2:]))
+    common = float(np.prod((high - low).clip(0)))
+    return common / (a.box[2] * a.box[3] + b.box[2] * b.box[3] - common)
+
+
+def largest(found: Sequence[Detection]) -> Detection | None:
+    """Return the largest of faces that the detector is sure of, else the surest."""
+    sure = [face for face in found if face.score >= 0.6]
+    return max(sure, key=lambda face: face.side) if sure else next(iter(found), None)
+
+
+# --- prepare
+
+
+def pair_of(original: ByteArray, published: ByteArray, detector: Detector) -> tuple[ByteArray, ByteArray, FloatArray]:
+    """Return both squares, of SIDE + 2 MARGIN pixels, and the original's five points in them.
+
+    The square lies where the attacker will put it, at the face found in the published picture; where that is not the
+    original's face, at the original's: whoever trains a restorer has both.
+    """
+    face = largest(find_altered(original, detector))
+    if face is None:
+        raise LookupError("no face found in the original")
+    again = max(find_altered(published, detector), key=lambda one: overlap(one, face), default=face)
+    box = again.box if overlap(again, face) > _SAME else face.box
+    matrix = square_of(box, SIDE)
+    matrix[:, 2] += MARGIN
+    side = SIDE + 2 * MARGIN
+    points = face.points @ matrix[:, :2].T + matrix[:, 2]
+    return warp(published, matrix, side), warp(original, matrix, side), points
+
+
+def prepare(originals: Sequence[Path], published: Path, output: Path, heldout: Path | None) -> None:
+    """Write the pairs of all pictures in ``published`` that have an original."""
+    before, after = pictures(originals), pictures([published])
+    names = [name for name in after if name in before]
+    kept_apart = set() if heldout is None else set(heldout.read_text(encoding="utf-8").split())
+    if both := kept_apart & set(names):
+        raise SystemExit(f"{published} shows {len(both)} people on whom nothing may be trained, such as {min(both)}.")
+    detector, squares, points, kept = Detector(), ([], []), [], []
+    for name in names:
+        first, second = read(before[name]), read(after[name])
+        try:
+            if first.shape != second.shape:
+                raise LookupError(f"{first.shape[:2]} became {second.shape[:2]}")
+            *both, five = pair_of(first, second, detector)
+        except LookupError as error:
+            print(f"left out {name}: {error}")
+            continue
+        for part, square in zip(squares, both, strict=True):
+            part.append(encoded(square))
+        points.append(five)
+        kept.append(name)
+    if not kept:
+        raise SystemExit(f"{published}: no picture has the name of an original, or none shows a face.")
+    data = [*squares[0], *squares[1]]
+    output.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(
+        output,
+        data=np.frombuffer(b"".join(data), dtype=np.uint8),
+        ends=np.cumsum([len(part) for part in data]),
+        points=np.array(points, dtype=np.float32),
+        names=np.array(kept),
+    )
+    print(f"{output}: {len(kept)} pairs, {output.stat().st_size / 1e6:.1f} MB")
+
+
+def encoded(square: ByteArray) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(square).save(buffer, format="WEBP", quality=QUALITY, method=5)
+    return buffer.getvalue()
+
+
+# --- judge
+
+
+class Reader:
+    """Finds the face of a picture and embeds it with all recognisers."""
+
+    def __init__(self, edgeface: bool) -> None:
+        self.detector, self.mesher = Detector(), FaceMesh()
+        self.networks = [SFace(), DlibResNet()]
+        if edgeface:
+            from benchmarks.edgeface import EdgeFace  # its weights may have to be fetched
+
+            self.networks.append(EdgeFace())
+
+    def vectors(self, pixels: ByteArray) -> list[FloatArray] | None:
+        """Return a vector for each recogniser; None where no face is found."""
+        face = largest(find_altered(pixels, self.detector))
+        return None if face is None else self._embedded(pixels, face)
+
+    def restored(self, pixels: ByteArray, restorer: Restorer) -> list[FloatArray] | None:
+        """Return the vectors of the face after it was restored; None where none is found to begin with."""
+        face = largest(find_altered(pixels, self.detector))
+        if face is None:
+            return None
+        better = restorer.restored(pixels, face.box)
+        again = max(self.detector.detect(better), key=lambda one: overlap(one, face), default=face)
+        return self._embedded(better, again if overlap(again, face) > _SAME else face)
+
+    def _embedded(self, pixels: ByteArray, face: Detection) -> list[FloatArray]:
+        mesh = self.mesher.fit(pixels, face)
+        points = five_points(mesh) if mesh.presence > 0.5 else face.points
+        return [network.embed(pixels, points) for network in self.networks]
+
+
+def gallery_vectors(reader: Reader, files: Sequence[Path], cache: Path | None) -> list[FloatArray]:
+    """Return the gallery, (n_people, n_numbers) for each recogniser; kept in ``cache`` where that is given."""
+    keys = [network.name for network in reader.networks]
+    names = np.array([path.stem for path in files])
+    if cache is not None and cache.exists():
+        with np.load(cache, allow_pickle=False) as archive:
+            if set(keys) <= set(archive.files) and np.array_equal(archive["names"], names):
+                return [archive[key] for key in keys]
+    rows = [reader.vectors(read(path)) for path in files]
+    if None in rows:
+        raise SystemExit(f"{files[rows.index(None)]}: no face found in an original.")
+    vectors = [np.array([row[i] for row in rows]) for i in range(len(keys))]
+    if cache is not None:
+        np.savez(cache, names=names, **dict(zip(keys, vectors, strict=True)))
+    return vectors
+
+
+def picked_right(likely: FloatArray, truth: int, others: np.ndarray, listed: int = 10) -> float:
+    """Return how probably somebody is the likeliest in a list of themselves and ``listed - 1`` of the others.
+
+    The list is drawn at random; it must miss everybody who is likelier. Who is as likely counts as likelier.
+    """
+    ahead = int((likely[others] >= likely[truth]).sum())
+    return comb(len(others) - ahead, listed - 1) / comb(len(others), listed - 1)
+
+
+def judge(faces: Path, attacks: Sequence[str], *, edgeface: bool, cache: Path | None, most: int | None) -> None:
+    """Print a table of all attacks."""
+    with (faces / "labels.csv").open(encoding="utf-8") as file:
+        gender = {row["subject"]: row["gender"] for row in csv.DictReader(file)}
+    known = pictures([faces / "portraits"])
+    names = list(known)
+    sexes = np.array([gender[name] for name in names])
+    reader = Reader(edgeface)
+    gallery = gallery_vectors(reader, list(known.values()), cache)
+    print("| published | recogniser | first | first, restored | of ten | of ten, restored | no face found |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for attack in attacks:
+        folder, _, weights = attack.rpartition("=")
+        restorer = Restorer(weights)
+        probes = {name: path for name, path in pictures([Path(folder)]).items() if name in known}
+        if not probes:
+            raise SystemExit(f"{folder}: no picture is named like a portrait.")
+        first, ten = (np.zeros((2, len(gallery), len(probes))) for _ in range(2))
+        missing = 0
+        for j, (name, path) in enumerate(list(probes.items())[:most]):
+            pixels, truth = read(path), names.index(name)
+            others = np.flatnonzero((sexes == sexes[truth]) & (np.arange(len(names)) != truth))
+            for i, vectors in enumerate((reader.vectors(pixels), reader.restored(pixels, restorer))):
+                if vectors is None:
+                    missing += i
+                    continue
+                for r, vector in enumerate(vectors):
+                    likely = gallery[r] @ vector
+                    first[i, r, j] = likely.argmax() == truth
+                    ten[i, r, j] = picked_right(likely, truth, others)
+        n = len(probes) if most is None else min(most, len(probes))
+        for r, network in enumerate(reader.networks):
+            plain, restored = (_rate(first[i, r, :n]) for i in range(2))
+            print(
+                f"| {_called(Path(folder))} | {network.name} | {plain} | {restored} | {ten[0, r, :n].mean():.1%} | "
+                f"{ten[1, r, :n].mean():.1%} | {missing} |",
+                flush=True,
+            )
+
+
+def _rate(hits: FloatArray) -> str:
+    low, high = clopper_pearson(float(hits.sum()), len(hits))
+    return f"{int(hits.sum())} of {len(hits)} ({low:.1%} to {high:.1%})"
+
+
+def _called(folder: Path) -> str:
+    return folder.parent.name if folder.name in ("heldout", "train") else folder.name
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    jobs = parser.add_subparsers(dest="job", required=True)
+    first = jobs.add_parser("prepare", help="cut pairs to train on")
+    first.add_argument("originals", type=Path, nargs="+", help="folders of pictures before")
+    first.add_argument("published", type=Path, help="folder of pictures after, named alike")
+    first.add_argument("output", type=Path, help="file of pairs to write, .npz")
+    first.add_argument("--heldout", type=Path, help="list of names that must not be among them")
+    second = jobs.add_parser("judge", help="recognise people in what restorers restore")
+    second.add_argument("faces", type=Path)
+    second.add_argument("attacks", nargs="+", metavar="PUBLISHED=RESTORER.onnx")
+    second.add_argument("--cache", type=Path, help="where to keep the gallery's vectors; as secret as the portraits")
+    second.add_argument("--no-edgeface", action="store_true", help="only SFace and dlib")
+    second.add_argument("--most", type=int, help="only the first so many people")
+    options = parser.parse_args()
+    if options.job == "prepare":
+        prepare(options.originals, options.published, options.output, options.heldout)
+    else:
+        judge(
+            options.faces,
+            options.attacks,
+            edgeface=not options.no_edgeface,
+            cache=options.cache,
+            most=options.most,
+        )
+
+
+if __name__ == "__main__":
+    main()
