@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -109,18 +110,19 @@ def _linked(table: Path) -> tuple[frozenset[str], dict[str, str]]:
 
 
 def deidentify(originals: Sequence[Path], folder: Path, recipe: Recipe) -> Released:
-    """De-identify originals by the command line into ``folder``, unless they are there from an earlier run.
+    """De-identify originals by the command line into ``folder``, whose earlier content goes: it may be out of date.
 
     The link table is written beside the folder.
     """
     table = folder.with_name(f"{folder.name}-links.json")
-    if not (table.exists() and folder.exists()):
-        command = [sys.executable, "-m", "ksame", "deidentify", *map(str, originals), "-o", str(folder)]
-        command += ["--keep-names", "--link-table", str(table), *recipe.words]
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode not in (0, MASKED):
-            raise SystemExit(f"ksame deidentify ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
+    shutil.rmtree(folder, ignore_errors=True)
+    table.unlink(missing_ok=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "ksame", "deidentify", *map(str, originals), "-o", str(folder)]
+    command += ["--keep-names", "--link-table", str(table), *recipe.words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, MASKED):
+        raise SystemExit(f"ksame deidentify ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
     return Released.of(originals, folder, table)
 
 

@@ -1,9 +1,9 @@
 """Who is still recognised in photographs that were de-identified: three recognisers, of which SFace is in the loop.
 
 ``python -m benchmarks.scene_privacy FOLDER --set heldout -o SCRATCH [--cover head] [--k 10] [--seed 1] [--method M]``
-de-identifies by the command line, keeps the pictures in SCRATCH and judges them there. With ``--made DIR`` pictures are
-judged that are there already, named as their originals or, with ``--link-table FILE``, numbered; both options may be
-given several times.
+de-identifies by the command line, anew each time, leaves the pictures in SCRATCH and judges them there. With
+``--made DIR`` pictures are judged that are there already, named as their originals or, with ``--link-table FILE``,
+numbered; both options may be given several times.
 
 - ``--set heldout``: FOLDER holds ``portraits`` (one photograph per person, named by subject), ``second`` (other
   photographs of some of them, named SUBJECT_1.jpg), ``labels.csv`` (subject, gender) and ``heldout.txt`` (the subjects
@@ -20,8 +20,8 @@ Three attacks:
   Computed for all possible lists of nine others rather than drawn once per person. Where no face is found, the attacker
   guesses.
 
-*No face found* counts released pictures in which the detector finds none, *masked* those in which nobody could be
-replaced.
+*No face found* counts released pictures in which the detector finds none, *masked* those in which nobody was replaced:
+all of them where the method is a mask.
 """
 
 from __future__ import annotations
@@ -192,6 +192,7 @@ def released(study: Study, options: argparse.Namespace) -> dict[str, Released]:
         return {name: _merged(paths, pairs) for name, (paths, _) in study.probes.items()}
     recipe = Recipe(options.cover, options.k, options.seed, options.method)
     folder = options.output / "-".join([options.set, *str(recipe).replace(",", "").split(), *_limit(options)])
+    print(f"Released by `ksame deidentify {' '.join(recipe.words)}` into {folder}.\n", flush=True)
     return {name: deidentify(paths, folder / name, recipe) for name, (paths, _) in study.probes.items()}
 
 
