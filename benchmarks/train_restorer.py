@@ -240,10 +240,10 @@ class Pairs:
         squares = np.stack(
             [np.asarray(Image.open(io.BytesIO(data[a:b])).convert("RGB")) for a, b in zip(starts, ends, strict=True)]
         )
-        order = np.random.default_rng(0).permutation(len(points))
+        order = torch.from_numpy(np.random.default_rng(0).permutation(len(points))).to(device)
         half = torch.from_numpy(squares).permute(0, 3, 1, 2).to(device)
         self.published, self.originals = half[: len(points)][order], half[len(points) :][order]
-        self.points = torch.from_numpy(points.astype(np.float32)).to(device)[torch.from_numpy(order).to(device)]
+        self.points = torch.from_numpy(points.astype(np.float32)).to(device)[order]
         self.n_trained = len(points) - max(1, min(32, len(points) // 12))
 
     @property
@@ -272,7 +272,7 @@ class Pairs:
         gain = torch.exp(spread(n, 3, 1, 1, by=0.08) + spread(n, 1, 1, 1, by=0.2)).repeat(1, 2, 1, 1)
         both = (((both + 1) * gain).clamp(0, 2) - 1) if vary else both
         at = (self.points[rows] + 0.5) * 2 / self.stored - 1 - shift[:, None]
-        at = ((torch.linalg.inv(turn) @ at.transpose(1, 2)).transpose(1, 2) + 1) * SIDE / 2 - 0.5
+        at = (at @ turn / scale[:, None, None] ** 2 + 1) * SIDE / 2 - 0.5  # a turn's inverse is its transpose
         mirrored = at[:, [1, 0, 2, 4, 3]]  # left stays left in the picture
         return both[:, :3], both[:, 3:], torch.where(flip[:, None, None] < 0, mirrored, at)
 
