@@ -1,8 +1,9 @@
 """Trains networks that restore faces from what was published of them: the attacker of ``ksame.attacks.restorer``.
 
 ``python benchmarks/train_restorer.py PAIRS.npz [PAIRS.npz ...] -o OUT --seconds 75`` where each file of pairs was made
-by ``python -m benchmarks.restoring_attack prepare``. Writes ``OUT/NAME.onnx`` for ``NAME.npz``, and beside it a sheet
-of people who took no part in training: published, restored, original. With one file, OUT may be the ONNX file itself.
+by ``python -m benchmarks.restoring_attack prepare``. Writes ``OUT/NAME.onnx`` for ``NAME.npz``, weights in half
+precision, and ``OUT/sheet.jpg`` of people who took no part in training: published, restored, original. With one file,
+OUT may be the ONNX file itself.
 
 Runs where nothing of ksame is: PyTorch, onnx, numpy and Pillow. Meant for a GPU; all pairs are kept in its memory.
 Losses: L1 on four scales, L1 of gradients, the cosine of SFace's vectors where ``--identity`` names its file, features
@@ -399,7 +400,6 @@ class Critic:
 
 def export(network: UNet, file: Path) -> None:
     """Write the network as ONNX; the batch may have any size."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(file.name + ".part")
     torch.onnx.export(
         Clamped(network).float().cpu().eval().to(memory_format=torch.contiguous_format),
@@ -411,17 +411,40 @@ def export(network: UNet, file: Path) -> None:
         opset_version=17,
         dynamo=False,  # the newer exporter needs more packages and minutes
     )
+    _halve(part)
     part.replace(file)
 
 
-def draw_sheet(network: UNet, pairs: Pairs, file: Path, most: int = 12) -> None:
-    """Write a sheet of people kept apart: published, restored, original below each other."""
+def _halve(file: Path) -> None:
+    """Keep the large weights of an ONNX file in half precision; they are made single again when it is loaded."""
+    import onnx
+
+    model = onnx.load(str(file))
+    graph, casts = model.graph, []
+    for value in list(graph.initializer):
+        array = onnx.numpy_helper.to_array(value)
+        if array.dtype == np.float32 and array.size > 1000:
+            name = f"{value.name}_half"
+            casts.append(onnx.helper.make_node("Cast", [name], [value.name], to=onnx.TensorProto.FLOAT))
+            graph.initializer.remove(value)
+            graph.initializer.append(onnx.numpy_helper.from_array(array.astype(np.float16), name))
+    nodes = [*casts, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    onnx.checker.check_model(model)
+    onnx.save(model, str(file))
+
+
+def drawn(network: UNet, pairs: Pairs, most: int = 12) -> np.ndarray:
+    """Return a sheet of people kept apart: published, restored, original below each other."""
     rows = torch.arange(pairs.n_trained, len(pairs.points), device=pairs.points.device)[:most]
     with torch.no_grad():
         published, original, _ = pairs.batch(rows, vary=False)
         three = torch.stack([published, network(published).clamp(-1, 1), original])
     pixels = ((three + 1) * 127.5).round().byte().permute(0, 3, 1, 4, 2).reshape(3 * SIDE, len(rows) * SIDE, 3)
-    Image.fromarray(pixels.cpu().numpy()).save(file, quality=92)
+    sheet = np.zeros((3 * SIDE, most * SIDE, 3), dtype=np.uint8)
+    sheet[:, : pixels.shape[1]] = pixels.cpu().numpy()
+    return sheet
 
 
 def main() -> None:
@@ -444,16 +467,18 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.backends.cudnn.benchmark = True
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-    losses = Losses(options, device)
+    losses, sheets = Losses(options, device), []
+    folder = options.output.parent if single else options.output
+    folder.mkdir(parents=True, exist_ok=True)
     for file in options.pairs:
         begin = time.perf_counter()
         pairs = Pairs(file, device)
         weights = sum(p.numel() for p in UNet().parameters())
         print(f"{file.stem}: {len(pairs.points)} pairs, {weights / 1e6:.1f} million weights, {device}", flush=True)
         network = train(pairs, losses, options, device)
-        target = options.output if single else options.output / f"{file.stem}.onnx"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draw_sheet(network, pairs, target.with_suffix(".jpg"))
+        target = options.output if single else folder / f"{file.stem}.onnx"
+        sheets.append(drawn(network, pairs))
+        Image.fromarray(np.concatenate(sheets)).save(folder / "sheet.jpg", quality=90)
         export(network, target)
         print(f"{target}: {target.stat().st_size / 1e6:.1f} MB, {time.perf_counter() - begin:.0f} s in all", flush=True)
 
