@@ -1,5 +1,6 @@
 """Pretrained networks: where they are kept, and finding, meshing and recognising faces with them."""
 
+from ksame.models.blazeface import BlazeFace
 from ksame.models.catalogue import CATALOGUE, Model, Wheel
 from ksame.models.detector import Detection, Detector, detect
 from ksame.models.mesh import BLENDSHAPES, FaceMesh, Mesh, Pose, five_points
@@ -9,6 +10,7 @@ from ksame.models.store import State, Store, path
 __all__ = [
     "BLENDSHAPES",
     "CATALOGUE",
+    "BlazeFace",
     "Detection",
     "Detector",
     "DlibResNet",

@@ -50,8 +50,8 @@ class Landmarker:
 
     Parameters
     ----------
-    mesh, blendshapes : bytes
-        The two TensorFlow Lite networks.
+    detector, mesh, blendshapes : bytes
+        The three TensorFlow Lite networks.
     head : ndarray of shape (468, 3)
         A head without expression that looks at the viewer, in centimetres: x to the right of the picture,
         y up, z towards the viewer.
@@ -61,6 +61,7 @@ class Landmarker:
         How much a point says about the pose of the head; 0 for points that expressions move.
     """
 
+    detector: bytes
     mesh: bytes
     blendshapes: bytes
     head: FloatArray
@@ -73,13 +74,14 @@ def read_landmarker(file: Path) -> Landmarker:
     """Read the parts of a ``face_landmarker.task`` file, which is a zip archive."""
     try:
         with zipfile.ZipFile(file) as archive:
+            detector = archive.read("face_detector.tflite")
             mesh = archive.read("face_landmarks_detector.tflite")
             blendshapes = archive.read("face_blendshapes.tflite")
             geometry = archive.read("geometry_pipeline_metadata_landmarks.binarypb")
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise ModelError(f"{file}: expected the parts of face_landmarker.task ({error}).") from error
     head, triangles, weights = _geometry(geometry)
-    return Landmarker(mesh, blendshapes, head, triangles, weights)
+    return Landmarker(detector, mesh, blendshapes, head, triangles, weights)
 
 
 def _geometry(message: bytes) -> tuple[FloatArray, IntArray, FloatArray]:

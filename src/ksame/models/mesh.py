@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter
 from numpy.typing import NDArray
 
 from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray, FloatArray, IntArray
 from ksame.models.detector import Detection
 from ksame.models.landmarker import BLENDSHAPE_POINTS, BLENDSHAPES, N_POINTS, read_landmarker
+from ksame.models.litert import Network
 from ksame.models.pictures import as_rgb8, warp
 from ksame.models.pose import Pose, estimate_pose
 from ksame.models.store import Store
@@ -63,23 +63,6 @@ class Mesh:
         if name not in BLENDSHAPES:
             raise InputError(f"There is no blendshape {name!r}. Known: {', '.join(BLENDSHAPES)}.")
         return float(self.blendshapes[BLENDSHAPES.index(name)])
-
-
-@dataclass(frozen=True, eq=False)
-class _Network:
-    """An interpreter of one thread, and where its input and outputs are: asking for that takes long."""
-
-    interpreter: Any
-    input: int
-    outputs: tuple[int, ...]
-
-    @classmethod
-    def of(cls, content: bytes) -> _Network:
-        interpreter = Interpreter(model_content=content, num_threads=1)
-        interpreter.allocate_tensors()
-        outputs = sorted(interpreter.get_output_details(), key=lambda output: str(output["name"]))
-        places = tuple(int(output["index"]) for output in outputs)
-        return cls(interpreter, int(interpreter.get_input_details()[0]["index"]), places)
 
 
 class FaceMesh:
@@ -159,11 +142,10 @@ class FaceMesh:
         """Run one of the two networks on one item; its outputs in the order of their names."""
         ready = getattr(self._local, network, None)
         if ready is None:
-            ready = _Network.of(getattr(self._file, network))
+            ready = Network.of(getattr(self._file, network))
             setattr(self._local, network, ready)
-        ready.interpreter.set_tensor(ready.input, data[None])
-        ready.interpreter.invoke()
-        return [ready.interpreter.get_tensor(output) for output in ready.outputs]
+        outputs: list[NDArray[np.float32]] = ready.run(data)
+        return outputs
 
 
 def five_points(mesh: Mesh | FloatArray) -> FloatArray:
