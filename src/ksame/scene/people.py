@@ -10,7 +10,7 @@ import numpy as np
 from ksame.errors import UsageError
 from ksame.faces.faceset import FloatArray
 from ksame.scene.composing import Treatment
-from ksame.scene.sightings import Cast, Person
+from ksame.scene.sightings import Cast, Person, in_order
 
 Key = tuple[int, str]
 """Number of the file in the batch, and name of the person in it."""
@@ -23,18 +23,22 @@ class Everyone:
     Attributes
     ----------
     names : mapping of (file, local name) to name
-        Names are "P1", "P2" and so on, by how much of the batch they are in.
+        Names are "P1", "P2" and so on, by how much of the batch they are in; "U1", "U2" and so on for what is perhaps
+        no face.
     strangers : frozenset of str
         People never seen well enough to be told from others: any of them may be somebody who has a name already.
+    unsure : frozenset of str
+        What is perhaps no face: it is masked, and counts as nobody.
     """
 
     names: Mapping[Key, str]
     strangers: frozenset[str] = frozenset()
+    unsure: frozenset[str] = frozenset()
 
     @property
     def people(self) -> tuple[str, ...]:
-        """All names, in order."""
-        return tuple(sorted(set(self.names.values()), key=lambda name: int(name[1:])))
+        """All names, in order: people, then what is perhaps no face."""
+        return tuple(sorted(set(self.names.values()), key=in_order))
 
     def keys(self, name: str) -> list[Key]:
         """Return where a person is."""
@@ -44,8 +48,9 @@ class Everyone:
 def join(casts: Sequence[Cast], same_person: float) -> Everyone:
     """Find the same people in several files by their embeddings.
 
-    Two people of one file are never joined, and nobody without an embedding is. Whoever is joined wrongly shares a
-    surrogate with somebody else; a person counted twice would make a group smaller than it says, so the limit is low.
+    Two people of one file are never joined, and nobody without an embedding is, nor what is perhaps no face. Whoever is
+    joined wrongly shares a surrogate with somebody else; a person counted twice would make a group smaller than it
+    says, so the limit is low.
 
     Parameters
     ----------
@@ -58,6 +63,8 @@ def join(casts: Sequence[Cast], same_person: float) -> Everyone:
         for person in cast.people
     ]
     entries.sort(key=lambda entry: (-entry[0], entry[1]))
+    unsure = [key for _, key, person in entries if person.name in casts[key[0]].unsure]
+    entries = [entry for entry in entries if entry[1] not in unsure]
     clusters: list[list[tuple[Key, Person]]] = []
     means: list[FloatArray | None] = []
     for _, key, person in entries:
@@ -74,9 +81,12 @@ def join(casts: Sequence[Cast], same_person: float) -> Everyone:
         else:
             clusters[where].append((key, person))
             means[where] = np.mean([p.embedding for _, p in clusters[where] if p.embedding is not None], axis=0)
+    names = {key: f"P{i + 1}" for i, cluster in enumerate(clusters) for key, _ in cluster}
+    names |= {key: f"U{i + 1}" for i, key in enumerate(unsure)}
     return Everyone(
-        {key: f"P{i + 1}" for i, cluster in enumerate(clusters) for key, _ in cluster},
+        names,
         frozenset(f"P{i + 1}" for i, mean in enumerate(means) if mean is None),
+        frozenset(names[key] for key in unsure),
     )
 
 
@@ -87,16 +97,19 @@ def treatments(
     only: Sequence[str] = (),
     mask: Sequence[str] = (),
     strangers: Collection[str] = (),
+    unsure: Collection[str] = (),
 ) -> dict[str, Treatment]:
     """Return what was asked for each person.
 
     With ``only``, everyone else is kept, but not ``strangers``: each may be one of those who are not to be seen, in
-    profile or in the dark.
+    profile or in the dark. What is perhaps no face (``unsure``) is masked, unless it is kept by name.
 
     Examples
     --------
     >>> {name: t.value for name, t in treatments(("P1", "P2", "P3"), keep=("P2",), mask=("P3",)).items()}
     {'P1': 'replace', 'P2': 'keep', 'P3': 'mask'}
+    >>> {name: t.value for name, t in treatments(("P1", "P2", "U1"), only=("P2",), unsure=("U1",)).items()}
+    {'P1': 'keep', 'P2': 'replace', 'U1': 'mask'}
     """
     named = [*keep, *only, *mask]
     unknown = sorted(set(named) - set(people))
@@ -109,6 +122,7 @@ def treatments(
     chosen = dict.fromkeys(people, Treatment.KEEP if only else Treatment.REPLACE)
     chosen.update(dict.fromkeys(strangers, Treatment.REPLACE))
     chosen.update(dict.fromkeys(only, Treatment.REPLACE))
+    chosen.update(dict.fromkeys(unsure, Treatment.MASK))  # never replaced, even if named in only
     chosen.update(dict.fromkeys(keep, Treatment.KEEP))
     chosen.update(dict.fromkeys(mask, Treatment.MASK))
     return chosen

@@ -16,6 +16,19 @@ from ksame.errors import InputError
 from ksame.faces.faceset import FloatArray, IntArray
 
 N_POINTS = 478
+NOT_SURE = "not sure that this is a face"
+"""Why a detection that nothing confirmed is masked."""
+
+
+def in_order(name: str) -> tuple[str, int]:
+    """Return by what names are sorted: people first, then what is perhaps no face.
+
+    Examples
+    --------
+    >>> sorted(["U1", "P10", "P2"], key=in_order)
+    ['P2', 'P10', 'U1']
+    """
+    return name[0], int(name[1:])
 
 
 class How(IntEnum):
@@ -49,6 +62,8 @@ class Sighting:
     pose : ndarray of shape (3,)
         Yaw, pitch and roll in degrees; zero without a mesh.
     how : How
+    confirmed : bool
+        Whether it surely is a face. What is not is masked in its own size, never replaced, and counts as nobody.
     """
 
     person: str
@@ -59,6 +74,7 @@ class Sighting:
     blendshapes: FloatArray
     pose: FloatArray
     how: How
+    confirmed: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +96,8 @@ class Track:
     poses : ndarray of shape (n_frames, 3), float32
     how : ndarray of shape (n_frames,), uint8
         A :class:`How` for each frame.
+    confirmed : bool
+        Whether a second opinion in any frame says that this is a face; without one it has no points.
     """
 
     number: int
@@ -90,6 +108,7 @@ class Track:
     blendshapes: NDArray[np.float32]
     poses: NDArray[np.float32]
     how: NDArray[np.uint8]
+    confirmed: bool = True
 
     def __len__(self) -> int:
         return len(self.boxes)
@@ -119,6 +138,7 @@ class Track:
             np.asarray(self.blendshapes[i], dtype=np.float64),
             np.asarray(self.poses[i], dtype=np.float64),
             How(int(self.how[i])),
+            self.confirmed,
         )
 
 
@@ -129,7 +149,8 @@ class Person:
     Attributes
     ----------
     name : str
-        "P1", "P2" and so on, by how much of the recording they are in.
+        "P1", "P2" and so on, by how much of the recording they are in; after them "U1", "U2" and so on, what is
+        perhaps no face.
     embedding : ndarray of shape (128,) or None
         Mean SFace embedding over the best frames, of unit length; None if no frame was good enough.
     best : tuple of (int, int)
@@ -174,6 +195,12 @@ class Cast:
         """Return everyone in a frame, the nearest to the camera (largest box) last."""
         seen = [sighting for track in self.tracks if (sighting := track.at(frame)) is not None]
         return sorted(seen, key=lambda sighting: sighting.box[2] * sighting.box[3])
+
+    @property
+    def unsure(self) -> frozenset[str]:
+        """Names of those who are perhaps nobody: none of their tracks is confirmed, and they have at least one."""
+        known = {track.person for track in self.tracks if track.confirmed}
+        return frozenset(track.person for track in self.tracks) - known
 
     def of(self, person: str) -> Sequence[Track]:
         """Return the tracks of a person."""

@@ -18,6 +18,9 @@ from ksame.scene.looking.options import Looking
 STILL = 0.4
 """How sure the detector must be in photographs, where no other frame can tell."""
 
+LEAST = 6.0
+"""Side in pixels below which nothing counts as a face: nobody is known from so few, and knitwear is full of them."""
+
 _FACE = 64  # side in pixels to which an expected face is scaled
 _REACH = 3.0  # side of the part that is searched, in sides of the face
 _TURNED = 40.0  # turned faces are looked for from this side on
@@ -75,7 +78,7 @@ def search(
         if hard.number == 0:
             found += detector.detect(rgb, score=options.score, min_face=_TURNED, rotations=TURNS)
         found = distinct(found)
-    return Search(found, _COARSE if coarse else SMALLEST)
+    return Search([one for one in found if one.side >= LEAST], _COARSE if coarse else SMALLEST)
 
 
 def _parts_of(rgb: ByteArray) -> list[_Part]:
@@ -121,7 +124,7 @@ def search_still(detector: Detector, rgb: ByteArray) -> Search:
     found = detector.detect(rgb, score=STILL, rotations=TURNS)
     for part in _parts_of(rgb) if max(rgb.shape[:2]) <= _LARGE else ():
         found += _search_small(detector, rgb, part, STILL, TINY)
-    return Search(distinct(found), SMALLEST)
+    return Search(distinct([one for one in found if one.side >= LEAST]), SMALLEST)
 
 
 def search_near(detector: Detector, rgb: ByteArray, box: FloatArray, roll: float, score: float) -> Detection | None:

@@ -13,6 +13,7 @@ from ksame.faces.registration import Similarity
 from ksame.models import Detection, Mesh, five_points
 from ksame.models.pictures import warp
 from ksame.scene.looking.boxes import around, centre, grown, side
+from ksame.scene.looking.confirming import Verdict
 from ksame.scene.looking.detecting import roll_of
 from ksame.scene.looking.storage import BLENDSHAPES, BOX, POINTS, POSE, WIDTH, Spool
 
@@ -99,6 +100,8 @@ class Face:
     best : list of Picture
     guessed : int
         In how many of the last frames its place was guessed, not seen; their rows wait until it is known.
+    verdict : Verdict
+        The best that second opinions came to so far.
     """
 
     number: int
@@ -112,6 +115,7 @@ class Face:
     sure: float = 0.0
     best: list[Picture] = field(default_factory=list)
     guessed: int = 0
+    verdict: Verdict = Verdict.NO_FACE
 
     @property
     def length(self) -> int:

@@ -1,7 +1,8 @@
 """From what was seen of a face to a track without gaps.
 
 Where a face was hidden its box is interpolated, and grown the more the longer ago it was seen. Some frames before it
-appeared and after it vanished are filled too, but never across a cut. Meshes of heads turned too far are dropped.
+appeared and after it vanished are filled too, but never across a cut. Meshes of heads turned too far are dropped, and
+all those of what is perhaps no face, whose boxes keep their own size.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class Plan:
         return len(self.boxes)
 
 
-def plan(rows: NDArray[np.float32], first: int, shot: tuple[int, int], options: Looking) -> Plan:
+def plan(
+    rows: NDArray[np.float32], first: int, shot: tuple[int, int], options: Looking, *, confirmed: bool = True
+) -> Plan:
     """Fill the gaps of a track.
 
     Parameters
@@ -70,13 +73,15 @@ def plan(rows: NDArray[np.float32], first: int, shot: tuple[int, int], options: 
     shot : (int, int)
         First frame of the shot, and the first of the next.
     options : Looking
+    confirmed : bool
+        Whether it surely is a face.
     """
     small = np.array(rows[:, SMALL], dtype=np.float64)
     lead = min(options.margin, first - shot[0])
     trail = min(options.margin, shot[1] - first - len(rows))
     small = np.pad(small, ((lead, trail), (0, 0)), constant_values=np.nan)
     seen = ~np.isnan(small[:, 0])
-    measured = _believed(small[:, POSE], options)
+    measured = _believed(small[:, POSE], options) if confirmed else np.zeros(len(small), dtype=bool)
     at = np.arange(len(small))
     boxes = np.stack([np.interp(at, at[seen], column) for column in small[seen][:, BOX].T], axis=1)
     meshed = measured.copy()
@@ -88,7 +93,7 @@ def plan(rows: NDArray[np.float32], first: int, shot: tuple[int, int], options: 
         for values in (poses, blendshapes):
             values[begin:end] = (1 - share) * values[begin - 1] + share * values[end]
     away = _distance(seen)
-    growth = np.where(seen, _SEEN, np.minimum(_FILLED + _MORE * away, _MOST))
+    growth = np.where(seen, _SEEN, np.minimum(_FILLED + _MORE * away, _MOST)) if confirmed else np.ones(len(small))
     boxes = np.where(meshed[:, None], boxes, grown(boxes, growth))
     how = np.where(seen & (measured | ~meshed), How.SEEN, How.FILLED).astype(np.uint8)
     return Plan(first - lead, lead, boxes, poses, blendshapes, how, meshed, measured)

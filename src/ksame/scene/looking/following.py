@@ -19,6 +19,7 @@ import numpy as np
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.models import Detection, Detector, FaceMesh, Mesh
 from ksame.scene.looking.boxes import centre, overlap, side
+from ksame.scene.looking.confirming import Examiner, Verdict
 from ksame.scene.looking.detecting import Search, same_face, search_near
 from ksame.scene.looking.faces import Face, Found, found_by
 from ksame.scene.looking.options import Looking
@@ -82,6 +83,7 @@ class Eyes:
         self.options = options
         self.detector = Detector()
         self.mesh = FaceMesh()
+        self._examiner = Examiner(self.detector)
 
     def take(self, rgb: ByteArray, detection: Detection) -> Found:
         """Return a detected face, with its mesh where one is believed."""
@@ -99,6 +101,10 @@ class Eyes:
     def near(self, rgb: ByteArray, found: Found) -> Detection | None:
         """Ask the detector for a face that a mesh follows."""
         return search_near(self.detector, rgb, found.box, found.roll, self.options.low)
+
+    def examine(self, rgb: ByteArray, detection: Detection) -> Verdict:
+        """Say by second opinions whether a detection is a face."""
+        return self._examiner.judge(rgb, detection, self.options)
 
     def _fit(self, rgb: ByteArray, detection: Detection) -> Mesh | None:
         if detection.side < self.options.mesh_side:
@@ -230,6 +236,7 @@ class Follower:
         fresh: list[Detection] = []
         if search is not None:
             fresh = self._confirm(rgb, seen, search)
+            self._examine(rgb, [(face, one.detection) for face, one in zip(self.faces, seen, strict=True) if one])
         for face, found, rests in zip(self.faces, seen, resting, strict=True):
             if rests:
                 continue
@@ -237,15 +244,24 @@ class Follower:
             if found is not None:
                 face.portray(frame, rgb, found)
         boxes = [found.box for found in seen if found is not None]
+        begun: list[tuple[Face, Detection]] = []
         for detection, found in zip(fresh, self._pool.map(lambda d: self.eyes.take(rgb, d), fresh), strict=True):
             if not any(same_face(np.array(detection.box), box) for box in boxes):
                 one = _apart(found, detection, boxes)
                 boxes.append(one.box)
-                self._begin(frame, rgb, one, detection)
+                begun.append((self._begin(frame, rgb, one, detection), detection))
+        self._examine(rgb, begun)
         self._remember(rgb, boxes)
         lost = [face for face in self.faces if face.missing > self._patience(face)]
         self.closed += lost
         self.faces = [face for face in self.faces if face not in lost]
+
+    def _examine(self, rgb: ByteArray, detected: Iterable[tuple[Face, Detection | None]]) -> None:
+        """Ask for second opinions on faces that were detected and that none has confirmed yet."""
+        asked = [(face, d) for face, d in detected if d is not None and face.verdict is not Verdict.FACE]
+        verdicts = self._pool.map(lambda pair: self.eyes.examine(rgb, pair[1]), asked)
+        for (face, _), verdict in zip(asked, verdicts, strict=True):
+            face.verdict = max(face.verdict, verdict)
 
     def _follow(self, rgb: ByteArray, face: Face) -> Found | None:
         if face.missing > _NEARBY:
@@ -318,8 +334,8 @@ class Follower:
             seen[k] = Found(found.box, found.mesh, detection)
         return True
 
-    def _begin(self, frame: int, rgb: ByteArray, found: Found, detection: Detection) -> None:
-        """Begin a face, going back to where it appeared."""
+    def _begin(self, frame: int, rgb: ByteArray, found: Found, detection: Detection) -> Face:
+        """Begin a face, going back to where it appeared, and return it."""
         before: list[tuple[ByteArray, Found | None]] = []
         ahead = Face(0, 0, Spool(None), found)
         ahead.write(Found(found.box, found.mesh, detection))
@@ -344,6 +360,7 @@ class Follower:
         face.write(Found(found.box, found.mesh, detection))
         face.portray(frame, rgb, found)
         self.faces.append(face)
+        return face
 
     def _remember(self, rgb: ByteArray, boxes: Iterable[FloatArray]) -> None:
         self._past.append((rgb, list(boxes)))

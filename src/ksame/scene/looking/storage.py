@@ -130,6 +130,7 @@ class Place:
     first: int
     start: int
     length: int
+    confirmed: bool = True
 
 
 def tracks_of(arrays: dict[str, NDArray[Any]], places: Sequence[Place], people: Sequence[str]) -> tuple[Track, ...]:
@@ -137,7 +138,8 @@ def tracks_of(arrays: dict[str, NDArray[Any]], places: Sequence[Place], people: 
     tracks = []
     for place, person in zip(places, people, strict=True):
         rows = slice(place.start, place.start + place.length)
-        tracks.append(Track(place.number, person, place.first, **{name: arrays[name][rows] for name in SHAPES}))
+        views = {name: arrays[name][rows] for name in SHAPES}
+        tracks.append(Track(place.number, person, place.first, **views, confirmed=place.confirmed))
     return tuple(tracks)
 
 
@@ -207,7 +209,10 @@ def load_cast(folder: Path) -> Cast | None:
     try:
         if (index["schema"], index["version"]) != (SCHEMA, VERSION):
             raise ValueError(f"{index['schema']} version {index['version']}, not {SCHEMA} version {VERSION}")
-        places = [Place(*(int(t[key]) for key in ("number", "first", "start", "length"))) for t in index["tracks"]]
+        places = [
+            Place(int(t["number"]), int(t["first"]), int(t["start"]), int(t["length"]), bool(t.get("confirmed", True)))
+            for t in index["tracks"]
+        ]
         total = sum(place.length for place in places)
         mode: Any = "r" if total else None
         arrays = {name: np.load(folder / f"{name}.npy", mmap_mode=mode) for name in SHAPES}
@@ -235,7 +240,7 @@ def _index(cast: Cast) -> dict[str, Any]:
     tracks, start = [], 0
     for track in cast.tracks:
         row = {"number": track.number, "person": track.person, "first": track.first}
-        tracks.append(row | {"start": start, "length": len(track)})
+        tracks.append(row | {"start": start, "length": len(track), "confirmed": track.confirmed})
         start += len(track)
     people = [
         {

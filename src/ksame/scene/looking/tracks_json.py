@@ -7,7 +7,9 @@ and height of the box. What may be edited:
 - a whole track, which is then left out: **the face is no longer replaced**;
 - boxes, and lines at the beginning and the end of a track. Frames left out between two lines are interpolated, so a new
   track needs only a few lines, of which ``how`` is "added";
-- a mesh belongs to its frame, and is used only where that line has not become "added".
+- a mesh belongs to its frame, and is used only where that line has not become "added";
+- ``confirmed`` of a track, false where it is perhaps no face: set to true, it counts as somebody. Such tracks have no
+  meshes, so that it is masked in any case. Left out, it is true.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ class _Meshes(_Strict):
 class _Track(_Strict):
     number: int = Field(ge=0)
     person: str = Field(min_length=1)
+    confirmed: bool = True
     frames: list[tuple[int, Literal["seen", "filled", "added"], float, float, float, float]] = Field(min_length=1)
     meshes: list[_Meshes] = []
 
@@ -114,8 +117,8 @@ def read_tracks(path: Path) -> Cast:
 
 
 def _lines(cast: Cast) -> Iterator[str]:
-    head = {"schema": SCHEMA, "version": VERSION, "size": list(cast.size), "n_frames": cast.n_frames}
-    yield json.dumps(head | {"cuts": cast.cuts.tolist()}, indent=1)[:-2] + ',\n "people": [\n'
+    top = {"schema": SCHEMA, "version": VERSION, "size": list(cast.size), "n_frames": cast.n_frames}
+    yield json.dumps(top | {"cuts": cast.cuts.tolist()}, indent=1)[:-2] + ',\n "people": [\n'
     for i, person in enumerate(cast.people):
         row = {
             "name": person.name,
@@ -125,7 +128,8 @@ def _lines(cast: Cast) -> Iterator[str]:
         yield "  " + json.dumps(row) + ("," if i + 1 < len(cast.people) else "") + "\n"
     yield ' ],\n "tracks": [\n'
     for i, track in enumerate(cast.tracks):
-        yield f'  {{"number": {track.number}, "person": {json.dumps(track.person)}, "frames": [\n'
+        head = {"number": track.number, "person": track.person, "confirmed": track.confirmed}
+        yield "  " + json.dumps(head)[:-1] + ', "frames": [\n'
         for j in range(len(track)):
             box = [round(float(value), 2) for value in track.boxes[j]]
             row_ = [track.first + j, _WORDS[How(int(track.how[j]))], *box]
@@ -235,4 +239,4 @@ def _track(track: _Track, content: _File) -> Track:
         arrays["poses"][here[use]] = values[use, _POSE]
         arrays["blendshapes"][here[use]] = values[use, _BLENDSHAPES]
         arrays["points"][here[use]] = values[use, _POINTS].reshape(-1, N_POINTS, 3)
-    return Track(number, track.person, first, boxes, how=how, **arrays)
+    return Track(number, track.person, first, boxes, how=how, **arrays, confirmed=track.confirmed)

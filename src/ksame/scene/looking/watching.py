@@ -18,6 +18,7 @@ from ksame.faces.faceset import FloatArray
 from ksame.models import SFace
 from ksame.progress import Track as Progress
 from ksame.progress import silent
+from ksame.scene.looking.confirming import Verdict
 from ksame.scene.looking.cuts import CutFinder
 from ksame.scene.looking.detecting import ALL, STILL, Search, Share, search, search_still
 from ksame.scene.looking.faces import N_BEST, Face
@@ -26,7 +27,7 @@ from ksame.scene.looking.following import Eyes, Follower, Moment
 from ksame.scene.looking.joining import Stretch, join, mean_embedding
 from ksame.scene.looking.options import Frame, Looking
 from ksame.scene.looking.storage import BOX, Place, Spool, finish, give_back_memory, new_arrays, tracks_of
-from ksame.scene.sightings import Cast, Person, Track
+from ksame.scene.sightings import Cast, Person, Track, in_order
 
 _AGREEING = 3  # frames in which a doubtful detection must be seen to count
 _RECOGNISED = 3  # of the best pictures of a track, by which people are told apart
@@ -117,6 +118,11 @@ class _Ended:
     shot: int
     pictures: list[tuple[int, float]] = field(default_factory=list)  # frame and quality
     embeddings: FloatArray = field(default_factory=lambda: np.empty((0, 128)))
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it surely is a face."""
+        return self.face.verdict is Verdict.FACE
 
 
 class _Watcher:
@@ -231,7 +237,7 @@ class _Watcher:
 
     def _take_ended(self) -> None:
         for face in self._follower.closed:
-            if not (self.still or _credible(face, self.options)):
+            if face.verdict is Verdict.NO_FACE or not (self.still or _credible(face, self.options)):
                 face.spool.drop()
                 continue
             self.ended.append(_Ended(face, len(self.cuts)))
@@ -244,7 +250,7 @@ class _Watcher:
         """Have the best pictures of faces that ended recognised, and let the pictures go."""
         for one in self.ended:
             pictures, one.face.best = one.face.best, []
-            if pictures:
+            if pictures and one.confirmed:
                 best = pictures[:_RECOGNISED]
                 one.embeddings = np.array([self._recogniser.embed(p.pixels, p.points) for p in best])
                 one.pictures = [(p.frame, p.quality) for p in pictures]
@@ -266,7 +272,7 @@ def _finished(watcher: _Watcher, work: Path | None) -> Cast:
     for one in ended:
         face = one.face
         rows = face.spool.rows(face.length)
-        plans.append(plan(rows, face.first, bounds[one.shot], watcher.options))
+        plans.append(plan(rows, face.first, bounds[one.shot], watcher.options, confirmed=one.confirmed))
         entry, last = (np.array(rows[i, BOX], dtype=np.float64) for i in (0, -1))
         stretches.append(Stretch(face.first, face.first + face.length, entry, last, one.embeddings, one.shot))
     arrays = new_arrays(sum(len(p) for p in plans), work)
@@ -277,10 +283,10 @@ def _finished(watcher: _Watcher, work: Path | None) -> Cast:
             arrays[name][span] = getattr(p, name)
         write_points(one.face.spool.rows(one.face.length), p, arrays["points"][span])
         one.face.spool.drop()
-        places.append(Place(number, p.first, start, len(p)))
+        places.append(Place(number, p.first, start, len(p), one.confirmed))
         start += len(p)
     groups = list(range(len(ended))) if watcher.still else join(stretches, watcher.options.same_person)
-    names = _names(groups, plans)
+    names = _names(groups, plans, [one.confirmed for one in ended])
     tracks = tracks_of(arrays, places, names)
     people = _people(names, tracks, stretches, [one.pictures for one in ended])
     cast = Cast(watcher.size, watcher.n_frames, people, tracks, np.array(watcher.cuts, dtype=np.intp))
@@ -289,13 +295,19 @@ def _finished(watcher: _Watcher, work: Path | None) -> Cast:
     return cast
 
 
-def _names(groups: Sequence[int], plans: Sequence[Plan]) -> list[str]:
-    """Call people P1, P2 and so on, by how many pixels of the recording they are in."""
+def _names(groups: Sequence[int], plans: Sequence[Plan], confirmed: Sequence[bool]) -> list[str]:
+    """Call people P1, P2 and so on, and what is perhaps no face U1 and so on, by how many pixels they are in."""
     amount = dict.fromkeys(groups, 0.0)
     for group, p in zip(groups, plans, strict=True):
         amount[group] += float(np.prod(p.boxes[:, 2:], axis=1).sum())
     order = sorted(amount, key=lambda group: (-amount[group], group))
-    return [f"P{order.index(group) + 1}" for group in groups]
+    known = {group for group, sure in zip(groups, confirmed, strict=True) if sure}
+    people = [group for group in order if group in known]
+    others = [group for group in order if group not in known]
+    names = {group: f"P{i}" for i, group in enumerate(people, 1)} | {
+        group: f"U{i}" for i, group in enumerate(others, 1)
+    }
+    return [names[group] for group in groups]
 
 
 def _people(
@@ -305,7 +317,7 @@ def _people(
     pictures: Sequence[Sequence[tuple[int, float]]],
 ) -> tuple[Person, ...]:
     people = []
-    for name in sorted(set(names), key=lambda name: int(name[1:])):
+    for name in sorted(set(names), key=in_order):
         mine = [i for i, other in enumerate(names) if other == name]
         best = sorted(
             (-quality, tracks[i].number, frame)

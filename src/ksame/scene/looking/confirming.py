@@ -1,0 +1,143 @@
+"""Whether a detection is a face: second opinions on what the detector found.
+
+One look of one detector takes buttons, wheels, ties and leaves for faces. Each detection is cut out upright at several
+sizes, mirrored and closely framed. The detector looks at every crop again, and a second one, BlazeFace, at some: a face
+is found again nearly as surely as at first, a print on cloth is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import cv2
+import numpy as np
+
+from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.models import BlazeFace, Detection, Detector
+from ksame.models.blazeface import SIDE
+from ksame.scene.looking.boxes import centre, grown, side
+from ksame.scene.looking.detecting import roll_of
+from ksame.scene.looking.options import Looking
+
+# Crops for the detector: side of the face in pixels, side of the crop in sides of the face, whether mirrored.
+_CROPS = (*((pixels, 3.0, False) for pixels in (32, 48, 64, 96, 128)), (64, 3.0, True), (64, 1.6, False))
+_SECOND = ((2.0, False), (3.0, False), (4.0, False), (2.0, True), (3.0, True))  # side of the crop, whether mirrored
+_ASIDE, _UNLIKE = 0.3, 1.5  # how far off, in sides, and how many times larger or smaller the face may be found again
+_TILTED = 0.7  # radians; of a head tilted by 45 degrees the detector misjudges the tilt, by about so much
+_FAINT = 0.02  # score below which nothing counts as found again
+_NOTHING = -3.0  # logit where BlazeFace considers no box of about that size there
+
+
+class Verdict(IntEnum):
+    """What the opinions come to; a face may rise in a later frame, never fall."""
+
+    NO_FACE = 0
+    UNSURE = 1
+    FACE = 2
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """What is said of one detection.
+
+    Attributes
+    ----------
+    score : float
+        How sure the detector was where it found it, in [0, 1].
+    again : float
+        How sure it is of crops, on average; 0 for a crop in which it finds no such face.
+    second : float
+        Logit of BlazeFace, on average over crops.
+    """
+
+    score: float
+    again: float
+    second: float
+
+    def verdict(self, options: Looking) -> Verdict:
+        """Weigh the opinions.
+
+        Examples
+        --------
+        >>> [Opinions(*values).verdict(Looking()).name for values in ((0.9, 0.9, 2.5), (0.8, 0.7, 0.4), (0.6, 0.3, 0))]
+        ['FACE', 'UNSURE', 'NO_FACE']
+        """
+        if self.again >= options.again or self.second >= options.second:
+            return Verdict.FACE
+        evidence = float(np.dot(options.weights, (self.score, self.again, self.second)))
+        in_doubt = evidence >= options.evidence or self.score >= options.never_dropped
+        return Verdict.UNSURE if in_doubt else Verdict.NO_FACE
+
+
+class Examiner:
+    """Asks for second opinions.
+
+    Parameters
+    ----------
+    detector : Detector
+        The one that finds faces.
+    """
+
+    def __init__(self, detector: Detector) -> None:
+        self._detector = detector
+        self._second = BlazeFace()
+
+    def judge(self, rgb: ByteArray, detection: Detection, options: Looking) -> Verdict:
+        """Say whether a detection is a face.
+
+        What is none at first sight, or in doubt, is looked at tilted too, which counts only if it is a face then.
+        """
+        verdict = self.examine(rgb, detection).verdict(options)
+        if verdict is not Verdict.FACE:
+            tilted = (self.examine(rgb, detection, tilt).verdict(options) for tilt in (-_TILTED, _TILTED))
+            if any(other is Verdict.FACE for other in tilted):
+                return Verdict.FACE
+        return verdict
+
+    def examine(self, rgb: ByteArray, detection: Detection, tilt: float = 0.0) -> Opinions:
+        """Return all opinions on a detection.
+
+        Parameters
+        ----------
+        rgb : ndarray of shape (height, width, 3)
+        detection : Detection
+        tilt : float
+            By how much the head is tilted further than its points say, in radians.
+        """
+        box, roll = np.array(detection.box), roll_of(detection.points) + tilt
+        again = [self._again(_cut(rgb, box, roll, face, reach, flip), face) for face, reach, flip in _CROPS]
+        second = [self._opinion(_cut(rgb, box, roll, SIDE / reach, reach, flip), reach) for reach, flip in _SECOND]
+        return Opinions(detection.score, float(np.mean(again)), float(np.mean(second)))
+
+    def _again(self, crop: ByteArray, face: float) -> float:
+        found = self._detector.detect(crop, score=_FAINT)
+        boxes = np.array([one.box for one in found]).reshape(-1, 4)
+        scores = np.array([one.score for one in found])
+        return float(scores[_in_the_middle(boxes, crop.shape[0], face)].max(initial=0.0))
+
+    def _opinion(self, crop: ByteArray, reach: float) -> float:
+        boxes, logits = self._second.detect(crop)
+        return float(logits[_in_the_middle(boxes, SIDE, SIDE / reach)].max(initial=_NOTHING))
+
+
+def _in_the_middle(boxes: FloatArray, length: int, face: float) -> FloatArray:
+    """Tell which boxes, (n, 4), are about the middle of a crop and about as large as the face, (n,)."""
+    off = np.hypot(*(boxes[:, :2] + boxes[:, 2:] / 2 - (length - 1) / 2).T) / face
+    size = boxes[:, 2:].mean(axis=1) / face
+    return np.asarray((off < _ASIDE) & (size > 1 / _UNLIKE) & (size < _UNLIKE))
+
+
+def _cut(rgb: ByteArray, box: FloatArray, roll: float, face: float, reach: float, flip: bool) -> ByteArray:
+    """Cut out a square about a box, turned upright, in which the face has a side of ``face`` pixels; black outside."""
+    left, top, wide, high = grown(box, 1.5 * reach).tolist()  # all that the square can show, however it is turned
+    x, y = max(0, int(left)), max(0, int(top))
+    part = rgb[y : max(y + 1, int(top + high)), x : max(x + 1, int(left + wide))]
+    scale, length = face / max(side(box), 4.0), round(face * reach)
+    if scale < 1:  # the warp does not average
+        part = np.asarray(cv2.GaussianBlur(part, (0, 0), 0.4 / scale), dtype=np.uint8)
+    cos, sin = np.cos(roll) * scale, np.sin(roll) * scale
+    turn = np.array([[cos, sin], [-sin, cos]])
+    matrix = np.column_stack([turn, (length - 1) / 2 - turn @ (centre(box) - (x, y))])
+    crop = cv2.warpAffine(part, matrix, (length, length), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
+    return np.ascontiguousarray(crop[:, ::-1] if flip else crop, dtype=np.uint8)
