@@ -28,6 +28,7 @@ _PAPER_HEIGHT = 134.0  # of the faces for which the papers give levels, in pixel
 _PAPER_PIXELS = 134 * 99
 _MESH = 1.4  # how far a mask reaches beyond a mesh: the rim alone still names people
 _BOX = 1.35  # how far it reaches beyond a box, grown already where it was tracked
+_OWN = 1.2  # the same where it is perhaps no face: an ellipse that covers all of the box but its corners
 _COARSE = 24.0  # pixels across the face at which it is filled in
 
 
@@ -99,13 +100,16 @@ class Mask:
 
 
 def outline_of(face: Sighting) -> tuple[FloatArray, float]:
-    """Return the outline, (n, 2), that a mask covers, grown to be safe, and the height of the face."""
-    if face.points is not None:
+    """Return the outline, (n, 2), that a mask covers, grown to be safe, and the height of the face.
+
+    What is perhaps no face is covered in its own size.
+    """
+    if face.points is not None and face.confirmed:
         hull = with_forehead(face.points[:, :2])[list(OUTLINE)]
         return grown(hull, _MESH), float(np.ptp(hull[:, 1]))
     x, y, width, height = face.box
     angle = np.linspace(0, 2 * np.pi, 48, endpoint=False)
-    reach = 0.5 * _BOX * np.array([max(width, 0.8 * height), max(height, 0.8 * width)])
+    reach = 0.5 * (_BOX if face.confirmed else _OWN) * np.array([max(width, 0.8 * height), max(height, 0.8 * width)])
     ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return np.array([x + width / 2, y + height / 2]) + ring * reach, height
 
