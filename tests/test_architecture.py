@@ -14,6 +14,7 @@ ORDER = (
     "faces",
     "models",
     "spaces",
+    "heads",
     "synthetic",
     "photographs",
     "privacy",

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ksame.errors import UsageError, parameter_error
+from ksame.heads.portrait import PortraitSpace
 from ksame.methods import (
     AdHoc,
     BarMask,
@@ -116,9 +117,9 @@ def recipe(
     ----------
     name : str
         See ``REGISTRY`` or ``ksame methods``.
-    coding : {"pixel", "eigen", "aam", "model"}, optional
-        The face space: registered pixels, their eigenfaces, an Active Appearance Model built on the set itself, or the
-        face model that comes with the package. Each recipe has its own default.
+    coding : {"pixel", "eigen", "aam", "model", "portrait"}, optional
+        The face space: registered pixels, their eigenfaces, an Active Appearance Model built on the set itself, the
+        face model that comes with the package, or the same shown as whole heads. Each recipe has its own default.
     components : int or float, optional
         Number of components, or share of variance, of the eigen coding.
     distance : {"eigen"}, optional
@@ -161,6 +162,7 @@ def recipe(
         "eigen": eigen,
         "aam": AamSpace(zero_first_texture=entry.name.endswith("-furthest")),
         "model": FaceModelSpace(),
+        "portrait": PortraitSpace(),
     }
     return Recipe(name, method, spaces[chosen], eigen if distance == "eigen" and chosen != "eigen" else None, select)
 
@@ -231,7 +233,7 @@ for _entry in (
         KSame,
         ("k", "grouping", "surrogate"),
         coding="model",
-        codings=("model", "aam"),
+        codings=("model", "aam", "portrait"),
     ),
     Entry(
         "k-same-furthest",

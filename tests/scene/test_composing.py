@@ -4,38 +4,34 @@ import numpy as np
 import pytest
 
 from ksame.errors import UsageError
-from ksame.models import SFace
+from ksame.heads.surrogate import draw_surrogate
 from ksame.scene.composing import Composer, Plan, Treatment
 from ksame.scene.looking import look
 from ksame.scene.masking import rectangle
 from ksame.scene.people import join, treatments
-from ksame.scene.preparing import prepare
-from ksame.scene.replacing.surrogate import draw
 from ksame.scene.sightings import Cast, Person
 from scene.walkers import background, clip, paste
 
 
 @pytest.fixture(scope="module")
 def scene():
-    """Six frames in which one person moves to the right, looked at and prepared."""
+    """Six frames in which one person moves to the right, and who is where in them."""
     pictures = []
     for i in range(6):
         frame = background((320, 240))
         paste(frame, 1, (130 + 4 * i, 120), 190)
         pictures.append(frame)
     frames = list(clip(pictures))
-    cast = look(frames, (320, 240))
-    people = {person.name for person in cast.people}
-    return frames, cast, prepare(frames, cast, SFace(), people=people)
+    return frames, look(frames, (320, 240))
 
 
 def composer(scene, plan, **options):
-    _, cast, prepared = scene
-    return Composer(cast, {person.name: plan for person in cast.people}, prepared.references, **options)
+    _, cast = scene
+    return Composer(cast, {person.name: plan for person in cast.people}, **options)
 
 
 def replace(seed=0):
-    return Plan(Treatment.REPLACE, draw({"woman": 0.0, "born": 1970.0, "tone": -0.5}, np.random.default_rng(seed)))
+    return Plan(Treatment.REPLACE, draw_surrogate(False, 1970.0, -0.5, np.random.default_rng(seed)))
 
 
 def test_whoever_is_kept_is_kept_to_the_bit(scene):

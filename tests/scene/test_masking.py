@@ -5,7 +5,7 @@ import pytest
 
 from ksame.errors import UsageError
 from ksame.scene.masking import BLACKOUT, FILL, MASKS, Mask, fill, outline_of, rectangle
-from ksame.scene.replacing.rim import polygon
+from ksame.scene.outlines import polygon
 from ksame.scene.sightings import How, Sighting
 from scene.walkers import background, paste
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -9,13 +10,13 @@ import numpy as np
 import pytest
 
 from ksame.errors import InputError, OutputError
+from ksame.heads import Cover
 from ksame.scene.certificate import SceneCertificate, certify, frames_at_risk, scene_certificate_schema
 from ksame.scene.choosing import Choice
 from ksame.scene.composing import Plan, StandIn, Treatment
 from ksame.scene.linkage import SceneLinkage, link
 from ksame.scene.people import Everyone
 from ksame.scene.pipeline import Done, Job, Options, Result
-from ksame.scene.replacing.rim import Cover
 from ksame.scene.risk import AtRisk, as_csv, stretches
 from ksame.scene.sightings import Cast, Person, Track
 from ksame.scene.verification import certificate_of, verify_scenes
@@ -48,7 +49,7 @@ def result(plans: Mapping[str, Plan], k_real: int | None, at_risk: tuple[AtRisk,
     return Result((done,), {}, choice, Everyone({(0, n): n for n in names}), (cast,), 987654321)
 
 
-REPLACED = Plan(Treatment.REPLACE, None, Cover.SOFT)
+REPLACED = Plan(Treatment.REPLACE, None, Cover.HEAD)
 
 
 def certified(plans, k_real=None, options=None, at_risk=()):
@@ -63,11 +64,12 @@ def test_the_shipped_schema_is_the_models_own():
 
 def test_it_says_how_many_share_a_face():
     made = certified({"P1": REPLACED, "P2": REPLACED}, 2)
-    assert (made.k, made.k_real, made.covers) == (10, 2, {"soft": 2})
+    assert (made.k, made.k_real, made.method.cover) == (10, 2, "head")
+    assert "function of the surrogate, of the pose, expression and place of the head" in made.statement
     assert "At least 2 real people share one surrogate identity" in made.statement
     assert "add no anonymity" in made.statement
     assert any("voice" in limit for limit in made.not_promised)
-    assert any("Movement" in limit for limit in made.not_promised)
+    assert any("movement" in limit for limit in made.not_promised)
 
 
 def test_one_real_person_is_no_anonymity():
@@ -95,6 +97,12 @@ def test_masks_promise_nothing():
     made = certified({"P1": Plan(Treatment.MASK)}, options=Options(method="blur"))
     assert (made.k, made.k_real, made.likeness) == (None, None, None)
     assert "nothing is promised" in made.statement
+
+
+def test_what_is_perhaps_no_face_counts_as_nobody():
+    given = result({"P1": REPLACED, "U1": Plan(Treatment.MASK)}, 1)
+    made = certify(replace(given, everyone=replace(given.everyone, unsure=frozenset({"U1"}))), Options(), FOLDER)
+    assert (made.counts.people, made.counts.masked, made.counts.not_sure) == (1, 0, 1)
 
 
 def test_masks_that_stood_in_are_counted():

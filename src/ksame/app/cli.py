@@ -85,6 +85,9 @@ def release(
         typer.Option(help="greedy (the papers'), mdav, greedy+refine or mdav+refine (least loss)."),
     ] = None,
     coding: Annotated[str | None, typer.Option(help="pixel, eigen, model (shipped), aam (built on the set).")] = None,
+    portrait: Annotated[
+        bool, typer.Option("--portrait", help="k-same-m: show faces as whole natural heads on a plain background.")
+    ] = False,
     surrogate: Annotated[str | None, typer.Option(help="k-same-m: mean, or someone-else who does not exist.")] = None,
     components: Annotated[
         float | None, typer.Option(help="Eigenfaces to keep: a number, or a share of variance below 1.")
@@ -149,6 +152,7 @@ def release(
         params={name: value for name, value in params.items() if value is not None},
         level=level,
         coding=coding,
+        portrait=portrait,
         components=int(components)
         if components is not None and components >= 1 and components % 1 == 0
         else components,

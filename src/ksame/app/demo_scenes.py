@@ -1,11 +1,11 @@
-"""The demo's second half: a talking head who does not exist and one real photograph, de-identified."""
+"""The demo's second half: photographs and a short film of people who do not exist, de-identified."""
 
 from __future__ import annotations
 
 import warnings
+from importlib.resources import files
 from pathlib import Path
 
-from PIL import Image
 from rich.markup import escape
 
 from ksame.app import talk
@@ -14,11 +14,7 @@ from ksame.app.scene_report import publish, show
 from ksame.errors import OutputError, PrivacyWarning
 from ksame.scene.pipeline import Job, Options, deidentify_scenes
 from ksame.scene.verification import verify_scenes
-from ksame.synthetic.talking import write_talking_head
 from ksame.verification import passed
-
-_SPEAKER = 114169  # a number, not a person
-_FRAMES = 100
 
 
 def demo_scenes(folder: Path, *, force: bool) -> None:
@@ -55,8 +51,6 @@ def demo_scenes(folder: Path, *, force: bool) -> None:
 
 
 def _write_originals(folder: Path) -> None:
-    from skimage.data import astronaut
-
-    with talk.working("filming somebody who does not exist"):
-        write_talking_head(folder / "talking-head.mp4", _FRAMES, seed=3, person=_SPEAKER)
-    Image.fromarray(astronaut()).save(folder / "astronaut.png")  # type: ignore[no-untyped-call]
+    """Write the sample media that come with the package: people whom a generator made up (CC0)."""
+    for sample in (files("ksame.data") / "samples").iterdir():
+        (folder / sample.name).write_bytes(sample.read_bytes())

@@ -46,6 +46,8 @@ class Listed:
         Median height of the face in pixels.
     unmeshed : int
         Frames without a mesh: there the person would be masked.
+    confirmed : bool
+        Whether it surely is a face.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Listed:
     last: float
     size: float
     unmeshed: int
+    confirmed: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +110,7 @@ def _listed(seen: Sequence[tuple[Media, Cast]], everyone: Everyone, name: str, k
         _time(media, max(track.end for track in tracks) - 1),
         round(float(np.median(np.concatenate([track.boxes[:, 3] for track in tracks]))), 1),
         sum(int((~track.meshed()).sum()) for track in tracks),
+        name not in everyone.unsure,
     )
 
 
@@ -152,6 +156,7 @@ def for_machines(listed: Listing) -> dict[str, Any]:
         "people": [
             {
                 "name": one.name,
+                "confirmed": one.confirmed,
                 "file": str(one.file),
                 "frames": one.frames,
                 "seconds": [one.first, one.last],
@@ -169,7 +174,7 @@ def show(listed: Listing) -> None:
     table = Table("person", Column("file", overflow="fold"), "frames", "from", "to", "height", "without mesh")
     for one in listed.people:
         table.add_row(
-            one.name,
+            one.name if one.confirmed else f"{one.name} (not sure)",
             escape(str(one.file)),
             str(one.frames),
             clock(one.first),

@@ -40,6 +40,7 @@ class Options:
     params: Mapping[str, Any]
     level: float | None = None
     coding: str | None = None
+    portrait: bool = False
     components: int | float | None = None
     distance: str | None = None
     select: str | None = None
@@ -175,9 +176,11 @@ def build_recipe(options: Options) -> Recipe:
             expected = "a whole number" if name in _WHOLE else "a finite number"
             raise parameter_error("level", options.method, expected, options.level)
         params[name] = int(options.level) if name in _WHOLE else options.level
+    if options.portrait and options.coding not in (None, "portrait"):
+        raise UsageError(f"--portrait has a coding of its own. Leave --coding {options.coding} out.")
     return recipe(
         options.method,
-        coding=options.coding,
+        coding="portrait" if options.portrait else options.coding,
         components=options.components,
         distance=options.distance,
         select=options.select,

@@ -16,8 +16,8 @@ from ksame.errors import ExitCode, PrivacyWarning, UsageError
 
 if TYPE_CHECKING:
     from ksame.app.gathering import Places
+    from ksame.heads.head import Cover
     from ksame.scene.pipeline import Options, Result
-    from ksame.scene.replacing.rim import Cover
 
 _FILES = "Input and output"
 _FACES = "Faces"
@@ -53,13 +53,13 @@ def deidentify_command(
     ] = "someone-else",
     k: Annotated[int, typer.Option("--k", "-k", help="How many people share a face.", rich_help_panel=_FACES)] = 10,
     cover: Annotated[
-        str | None,
+        str,
         typer.Option(
-            help="What is changed round the face: nothing (face), softened (soft) or filled in (head). By default the "
-            "mildest with which the recogniser is lost.",
+            help="What is invented: the whole head, or the face alone. With face, hair and outline stay, and by them "
+            "recognisers still pick out many people.",
             rich_help_panel=_FACES,
         ),
-    ] = None,
+    ] = "head",
     level: Annotated[float | None, typer.Option(help="Strength of a mask.", rich_help_panel=_FACES)] = None,
     keep: Annotated[
         list[str] | None, typer.Option(help="Leave this person as they are, such as P2.", rich_help_panel=_WHO)
@@ -143,6 +143,9 @@ def deidentify_command(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Files worked on at the same time.", rich_help_panel=_FILES)
     ] = None,
+    device: Annotated[
+        str, typer.Option(help="Where heads are invented: auto, cpu or cuda.", rich_help_panel=_FILES)
+    ] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Give everyone in photographs and video another face, keep everything else, and certify the result.
@@ -167,6 +170,7 @@ def deidentify_command(
         regions=tuple(parse_region(text) for text in region or ()),
         encoding=Encoding(codec, quality, audio, tuple(keep_metadata or ())),  # type: ignore[arg-type]  # checked there
         workers=workers or default_workers(),
+        device=device,
     )
     found, many = gather(media, frames=frames, output=Path(output))
     wanted = places(found, output, many=many, keep_names=keep_names, container=container)
@@ -308,12 +312,12 @@ def _check_places(
             raise UsageError(f"{path}: the {name} and an output cannot have one name.")
 
 
-def parse_cover(text: str | None) -> Cover | None:
+def parse_cover(text: str) -> Cover:
     """Return the cover of a name."""
-    from ksame.scene.replacing.rim import Cover
+    from ksame.heads.head import Cover
 
     try:
-        return None if text is None else Cover(text)
+        return Cover(text)
     except ValueError:
         raise UsageError(f"--cover must be one of {', '.join(c.value for c in Cover)}. Got {text!r}.") from None
 

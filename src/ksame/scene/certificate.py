@@ -19,6 +19,7 @@ from ksame import __version__
 from ksame.errors import InputError, OutputError
 from ksame.models import SFace
 from ksame.privacy.certificate import release_digest
+from ksame.privacy.invention import InventedRegion
 from ksame.privacy.signing import sign
 from ksame.scene.choosing import K_DIFF, K_SAME_M, SOMEONE_ELSE
 from ksame.scene.composing import Treatment
@@ -39,7 +40,7 @@ class SceneMethod(_Part):
 
     name: str
     level: float | None = Field(None, description="strength of a mask, where it was chosen")
-    cover: str = Field(description="how much round the face was to be changed; 'mildest' where the recogniser decided")
+    cover: str = Field(description="how much of a head was invented: head or face")
     regions: int = Field(0, ge=0, description="rectangles filled in every frame")
 
 
@@ -50,6 +51,7 @@ class SceneCounts(_Part):
     unreadable: int = Field(0, ge=0, description="files for which nothing was written")
     frames: int = Field(ge=1)
     people: int = Field(ge=0)
+    not_sure: int = Field(0, ge=0, description="what is perhaps no face: masked in its own size, counted as nobody")
     replaced: int = Field(0, ge=0)
     masked: int = Field(0, ge=0, description="people masked because it was asked for, or by the method")
     masked_instead: int = Field(0, ge=0, description="people masked because they could not be replaced safely")
@@ -70,11 +72,10 @@ class SceneCertificate(_Part):
     """What the publisher claims about photographs and recordings, and how anyone can check it."""
 
     schema_: Literal["ksame/scene-certificate"] = Field("ksame/scene-certificate", alias="schema")
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     method: SceneMethod
     k: int | None = Field(description="how many people share a face, those who do not exist included; null for masks")
     k_real: int | None = Field(description="the smallest number of real people who do; null where faces are not shared")
-    covers: dict[str, int] = Field(description="people by how much round their faces was changed")
     counts: SceneCounts
     likeness: Likeness | None
     statement: str
@@ -147,7 +148,7 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
     folder : Path
         Where the certificate will lie; outputs are named from there.
     """
-    plans = result.choice.plans
+    plans = {name: plan for name, plan in result.choice.plans.items() if name not in result.everyone.unsure}
     treated = Counter(plan.treatment for plan in plans.values())
     instead = sum(plan.stands_in for plan in plans.values())
     at_risk = [done.at_risk for done in result.done]
@@ -156,6 +157,7 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
         unreadable=len(result.failed),
         frames=sum(done.n_frames for done in result.done),
         people=len(plans),
+        not_sure=len(result.everyone.unsure),
         replaced=treated[Treatment.REPLACE],
         masked=treated[Treatment.MASK] - instead,
         masked_instead=instead,
@@ -173,12 +175,11 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
         method=SceneMethod(
             name=options.method,
             level=options.level,
-            cover="mildest" if options.cover is None else options.cover.value,
+            cover=options.cover.value,
             regions=len(options.regions),
         ),
         k=None if options.method in MASKS else options.k,
         k_real=k_real,
-        covers=dict(Counter(plan.cover.value for plan in plans.values() if plan.treatment is Treatment.REPLACE)),
         counts=counts,
         likeness=_likeness(result),
         statement=_statement(options, counts, k_real),
@@ -248,25 +249,26 @@ def _statement(options: Options, counts: SceneCounts, k_real: int | None) -> str
     kind = {SOMEONE_ELSE: "a face of somebody who does not exist", K_SAME_M: "the mean of the group's faces"}
     shared = f"one surrogate identity, {kind[options.method]}"
     filled = f"(groups are filled up to k = {options.k} with people who do not exist, who add no anonymity)"
+    invented = InventedRegion().statement()
     if k_real == 1:
         return (
-            f"Every person who was replaced has {shared} {filled}. There is a group with only 1 real person in it, so "
-            "that no anonymity follows from sharing; see the likeness for how far the new faces are from the old."
+            f"{invented} Every person who was replaced has {shared} {filled}. There is a group with only 1 real person "
+            "in it, so that no anonymity follows; see the likeness for how far the new faces are from the old."
         )
     return (
-        f"At least {k_real} real people share {shared} {filled}. The identity put in is the same for all of a group, "
-        "so that by it alone none of them is told from the others."
+        f"{invented} At least {k_real} real people share {shared} {filled}. The identity put in is the same for all of "
+        "a group, so that by it alone none of them is told from the others."
     )
 
 
 def _not_promised(options: Options, counts: SceneCounts) -> tuple[str, ...]:
     limits = [
-        "It covers the face region that was replaced or masked, not hair, clothes, body, voice, gait, place, time or "
-        "who is seen with whom.",
+        "It covers the regions that were invented or masked, not clothes, body, voice, gait, place, time or who is "
+        "seen with whom.",
     ]
     if counts.replaced:
         limits += [
-            "Movement, light, gaze and what lies round the face are the person's own and are not covered.",
+            *InventedRegion().not_promised(),
             "The likeness was measured with one recogniser on a few frames of every person; another may see more.",
         ]
     if options.encoding.audio == "keep":

@@ -1,36 +1,34 @@
-"""From people to plans: who becomes whom, how much round the face is covered, and who can only be masked.
+"""From people to plans: who becomes whom, and who can only be masked.
 
-The recogniser in the loop has the last word. A surrogate in whom it still knows the person is tried with a wider cover;
-if that does not help and there is no more than one group of their gender, which is quickly done, the group gets
-another face; at last the person is masked.
+The recogniser in the loop has the last word: whoever it still knows in the best surrogate that was found is masked.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ksame.errors import UsageError, parameter_error
 from ksame.faces.faceset import FloatArray
+from ksame.heads.head import Cover
+from ksame.heads.surrogate import modelled
 from ksame.methods import Furthest
 from ksame.methods.base import Problem
 from ksame.methods.grouping import partition, squared_distances
 from ksame.models import Recogniser
+from ksame.models.finisher import Finisher, finisher
 from ksame.progress import Track, silent
 from ksame.scene.composing import Plan, Treatment
+from ksame.scene.identities import Group, Loop, Subject, choose
 from ksame.scene.masking import MASKS
-from ksame.scene.replacing.identities import Group, Loop, Subject, choose
-from ksame.scene.replacing.rim import Cover
-from ksame.scene.replacing.surrogate import Surrogate, draw
+from ksame.spaces.facemodel import face_model
 
 SOMEONE_ELSE, K_SAME_M, K_DIFF = "someone-else", "k-same-m", "k-diff"
 METHODS = (SOMEONE_ELSE, K_SAME_M, K_DIFF, *MASKS)
 """What may become of faces in photographs and recordings."""
-MARGIN = 0.05
-"""How far below the recogniser's own threshold a likeness must be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +68,9 @@ def make_plans(
     *,
     method: str = SOMEONE_ELSE,
     k: int = 10,
-    cover: Cover | None = None,
+    cover: Cover = Cover.HEAD,
     loop: bool = True,
-    candidates: int = 16,
+    network: Finisher | None = None,
     workers: int = 2,
     track: Track = silent,
 ) -> Choice:
@@ -84,10 +82,11 @@ def make_plans(
         What was asked; for everyone.
     subjects : sequence of Subject
         People who can be replaced: those with views. Whoever is to be replaced and is not among them is masked.
-    cover : Cover, optional
-        How much round the face is changed; by default the mildest with which the recogniser is lost.
+    cover : Cover
     loop : bool
         Whether the recogniser has a say at all.
+    network : Finisher, optional
+        Invents heads; the one that comes with ksame by default.
     """
     check_method(method, k)
     plans = {name: Plan(wish) for name, wish in wishes.items()}
@@ -103,27 +102,22 @@ def make_plans(
             plans[name] = Plan(Treatment.MASK, stands_in=True)
     if not people:
         return Choice(plans, {}, {}, None)
-    asked = Loop(recogniser)
-    judge = _Judge(people, asked, cover, heeded=loop)
-
-    def chosen(some: Sequence[Subject], tries: int) -> list[Group]:
-        return choose(some, k, asked, rng, cover=judge.mildest, candidates=tries, workers=workers, track=track)
-
+    judge = Loop(recogniser, network or finisher(), cover)
     other_ways = {K_SAME_M: _k_same, K_DIFF: _k_diff}
-    groups = other_ways[method](people, k, rng) if method in other_ways else chosen(people, candidates if loop else 1)
+    if method in other_ways:
+        groups = other_ways[method](people, k, judge, rng)
+    else:
+        groups = choose(people, k, judge, rng, judged=loop, workers=workers, track=track)
     like: dict[str, float] = {}
     numbers: dict[str, int] = {}
     for number, group in enumerate(groups):
-        verdict = judge(group)
-        members = [people[i] for i in group.members]
-        alone = sum(person.woman is members[0].woman for person in people) == len(members)
-        if verdict.n_refused and alone and method == SOMEONE_ELSE:
-            (again,) = chosen(members, max(2, candidates // 2))
-            other = judge(replace(group, surrogates=again.surrogates))
-            verdict = min(verdict, other, key=lambda one: one.n_refused)
-        plans.update(verdict.plans)
-        like.update(verdict.likeness)
-        numbers.update(dict.fromkeys(verdict.plans, number))
+        for i, surrogate, value in zip(group.members, group.surrogates, group.likeness, strict=True):
+            name = people[i].name
+            numbers[name] = number
+            plans[name] = Plan(Treatment.MASK, stands_in=True)
+            if value <= judge.limit or not loop:
+                plans[name] = Plan(Treatment.REPLACE, surrogate, cover)
+                like[name] = value
     for name, plan in plans.items():
         if plan.treatment is Treatment.REPLACE and plan.surrogate is None:  # the method had no place for them
             plans[name] = Plan(Treatment.MASK, stands_in=True)
@@ -131,68 +125,18 @@ def make_plans(
     return Choice(plans, numbers, like, None if method == K_DIFF else min(sharing.values(), default=None))
 
 
-@dataclass(frozen=True, eq=False)
-class _Verdict:
-    """What becomes of a group: plans, and the likeness of those who are not masked."""
-
-    plans: dict[str, Plan]
-    likeness: dict[str, float]
-
-    @property
-    def n_refused(self) -> int:
-        """How many must be masked."""
-        return len(self.plans) - len(self.likeness)
-
-
-@dataclass(frozen=True, eq=False)
-class _Judge:
-    """Finds the mildest cover with which the recogniser does not know people in their surrogates.
-
-    Parameters
-    ----------
-    people : sequence of Subject
-    loop : Loop
-    cover : Cover, optional
-        The only one that is tried.
-    heeded : bool
-        Whether the recogniser has a say.
-    """
-
-    people: Sequence[Subject]
-    loop: Loop
-    cover: Cover | None
-    heeded: bool
-
-    @property
-    def mildest(self) -> Cover:
-        """What is tried first."""
-        return self.cover or Cover.FACE
-
-    def __call__(self, group: Group) -> _Verdict:
-        """Judge a group; whoever is known under every cover is masked."""
-        plans, likenesses = {}, {}
-        for i, surrogate in zip(group.members, group.surrogates, strict=True):
-            person = self.people[i]
-            plans[person.name] = Plan(Treatment.MASK, stands_in=True)
-            for cover in Cover if self.cover is None else (self.cover,):
-                value = max(self.loop.likeness(view, surrogate, cover) for view in person.views)
-                if not self.heeded or value <= self.loop.recogniser.threshold - MARGIN:
-                    plans[person.name] = Plan(Treatment.REPLACE, surrogate, cover)
-                    likenesses[person.name] = value
-                    break
-        return _Verdict(plans, likenesses)
-
-
 def _codes(people: Sequence[Subject], least: int, rng: np.random.Generator) -> FloatArray:
     """Return the codes of people, topped up to ``least`` rows with people who do not exist, of the same kind."""
+    model = face_model()
     codes = [person.code for person in people]
     while len(codes) < least:
         like = people[len(codes) % len(people)]
-        codes.append(draw({"woman": float(like.woman), "born": like.born, "tone": like.tone}, rng, plain=True).code)
+        middle = model.labelled({"woman": float(like.woman), "born": like.born, "tone": like.tone})
+        codes.append(middle + model.spread @ rng.standard_normal(model.n_codes).clip(-2, 2))
     return np.stack(codes)
 
 
-def _k_same(people: Sequence[Subject], k: int, rng: np.random.Generator) -> list[Group]:
+def _k_same(people: Sequence[Subject], k: int, judge: Loop, rng: np.random.Generator) -> list[Group]:
     """Group people of a gender by their codes and give each group its mean (k-Same-M)."""
     groups = []
     for woman in (False, True):
@@ -202,13 +146,13 @@ def _k_same(people: Sequence[Subject], k: int, rng: np.random.Generator) -> list
         codes = _codes([people[i] for i in members], k, rng)
         labels = partition(squared_distances(codes), k, "mdav+refine", rng)
         for label in np.unique(labels[: len(members)]):
-            mean = Surrogate(codes[labels == label].mean(axis=0))
+            mean = modelled(codes[labels == label].mean(axis=0))
             mine = tuple(i for i, other in zip(members, labels, strict=False) if other == label)
-            groups.append(Group(mine, (mean,) * len(mine)))
+            groups.append(Group(mine, (mean,) * len(mine), tuple(judge.likeness(people[i], mean) for i in mine)))
     return groups
 
 
-def _k_diff(people: Sequence[Subject], k: int, rng: np.random.Generator) -> list[Group]:
+def _k_diff(people: Sequence[Subject], k: int, judge: Loop, rng: np.random.Generator) -> list[Group]:
     """Shift every cluster of people onto the one furthest away (k-Diff-furthest); reference people fill up."""
     codes = _codes(people, max(len(people) + 2, 4 * k), rng)
     names = np.array([f"{i}" for i in range(len(codes))])
@@ -218,7 +162,9 @@ def _k_diff(people: Sequence[Subject], k: int, rng: np.random.Generator) -> list
     for i in range(len(people)):
         if i in where and outcome.groups is not None:
             clusters.setdefault(int(outcome.groups[where[i]]), []).append(i)
-    return [
-        Group(tuple(members), tuple(Surrogate(outcome.surrogates[outcome.rows[where[i]]]) for i in members))
-        for members in clusters.values()
-    ]
+    groups = []
+    for members in clusters.values():
+        faces = tuple(modelled(outcome.surrogates[outcome.rows[where[i]]]) for i in members)
+        likeness = tuple(judge.likeness(people[i], face) for i, face in zip(members, faces, strict=True))
+        groups.append(Group(tuple(members), faces, likeness))
+    return groups

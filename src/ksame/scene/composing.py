@@ -9,13 +9,17 @@ from enum import Enum
 import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.scene.masking import Mask, fill
+from ksame.heads.head import Cover, Head, Region
+from ksame.heads.invention import Invention, invent, taken_away
+from ksame.heads.surrogate import Surrogate
+from ksame.models.finisher import Finisher, finisher
+from ksame.scene.masking import Mask, fill, outline_of
 from ksame.scene.media import Frame
-from ksame.scene.preparing import References
-from ksame.scene.replacing.face import Fitted, fit_surrogate, paint
-from ksame.scene.replacing.rim import Cover
-from ksame.scene.replacing.surrogate import Surrogate
-from ksame.scene.sightings import Cast, How, Sighting
+from ksame.scene.neutral import neutral_of
+from ksame.scene.sightings import NOT_SURE, Cast, How, Sighting
+
+MAX_YAW = 65.0
+"""Degrees beyond which a turned head is masked: nothing like it was among what the finisher learned from."""
 
 
 class Treatment(str, Enum):
@@ -36,14 +40,14 @@ class Plan:
     surrogate : Surrogate, optional
         Who they become, if they are replaced.
     cover : Cover
-        How much round the face is changed.
+        How much of the head is invented.
     stands_in : bool
         Whether the mask was not asked for: the person could not be replaced safely.
     """
 
     treatment: Treatment
     surrogate: Surrogate | None = None
-    cover: Cover = Cover.FACE
+    cover: Cover = Cover.HEAD
     stands_in: bool = False
 
 
@@ -72,7 +76,6 @@ class Composer:
     cast : Cast
     plans : mapping of person to Plan
         For everyone in the cast.
-    references : References
     mask : Mask
         What masks whoever is masked on request; whoever cannot be replaced gets the plain fill.
     span : (float, float)
@@ -81,18 +84,21 @@ class Composer:
         Outlines that are filled in every frame.
     seed : int
         For masks with noise.
+    network : Finisher, optional
+        Invents heads; the one that comes with ksame by default.
     """
 
     cast: Cast
     plans: Mapping[str, Plan]
-    references: References
     mask: Mask = field(default_factory=Mask)
     span: tuple[float, float] = (0.0, np.inf)
     regions: Sequence[FloatArray] = ()
     seed: int = 0
+    network: Finisher | None = None
 
     def __post_init__(self) -> None:
-        self._fitted: dict[int, Fitted] = {}
+        self._tracks = {track.number: track for track in self.cast.tracks}
+        self._neutrals: dict[int, FloatArray | None] = {}
 
     def compose(self, frame: Frame) -> ByteArray:
         """Return the new frame."""
@@ -100,12 +106,19 @@ class Composer:
         if not faces and not self.regions:
             return frame.pixels
         onto = frame.pixels.copy()
-        for face in faces:
-            self._treat(frame.pixels, onto, face)
+        changed = [face for face in faces if self.plans[face.person].treatment is not Treatment.KEEP]
+        heads = [(face, head) for face in changed if (head := self._invention(face)) is not None]
+        masked = [face for face in changed if face not in [one for one, _ in heads]]
+        if heads:
+            outlines = [head.region.outline for _, head in heads] + [outline_of(face)[0] for face in masked]
+            hidden = taken_away(onto.shape, [*outlines, *self.regions])
+            for _, head in heads:
+                invent(onto, hidden, head, self.network or finisher())
+        for face in masked:
+            mask = Mask() if self._obstacle(face) else self.mask
+            mask.apply(onto, face, np.random.default_rng((self.seed, face.frame, face.track)))
         for outline in self.regions:
             fill(onto, outline)
-        for number in [n for n in self._fitted if self._ended(n, frame.index)]:
-            del self._fitted[number]
         return onto
 
     def stand_ins(self, index: int, time: float) -> list[StandIn]:
@@ -116,34 +129,39 @@ class Composer:
     def _within(self, time: float) -> bool:
         return self.span[0] <= time <= self.span[1]
 
-    def _ended(self, number: int, frame: int) -> bool:
-        return not any(track.number == number and track.end > frame for track in self.cast.tracks)
+    def _neutral(self, track: int) -> FloatArray | None:
+        """Return the neutral shape of whoever a track shows."""
+        if track not in self._neutrals:
+            self._neutrals[track] = neutral_of(self._tracks[track])
+        return self._neutrals[track]
+
+    def _invention(self, face: Sighting) -> Invention | None:
+        """Return what is invented in a face's place; None where it is masked."""
+        plan = self.plans[face.person]
+        neutral = None if face.points is None else self._neutral(face.track)
+        if plan.treatment is not Treatment.REPLACE or self._obstacle(face):
+            return None
+        if face.points is None or plan.surrogate is None or neutral is None:
+            return None
+        head = Head.of(face.points)
+        return Invention(plan.surrogate.looks, head, neutral, Region.of(head, neutral, plan.cover))
 
     def _obstacle(self, face: Sighting) -> str:
         """Return why a face must be masked by the plain fill; empty where it need not be."""
         plan = self.plans[face.person]
         if plan.treatment is Treatment.KEEP:
             return ""
+        if not face.confirmed:
+            return NOT_SURE
         if plan.stands_in:
             return _why(face) or "no surrogate in whom the recogniser does not know the person"
         if plan.treatment is Treatment.MASK:
             return (_why(face) or "no mesh") if face.points is None and self.mask.needs_mesh else ""
-        if face.points is None or plan.surrogate is None or face.track not in self.references:
+        if face.points is None or plan.surrogate is None or self._neutral(face.track) is None:
             return _why(face) or "no frame in which the face was seen well enough"
+        if abs(Head.of(face.points).yaw) > MAX_YAW:
+            return "turned too far to the side"
         return ""
-
-    def _treat(self, pixels: ByteArray, onto: ByteArray, face: Sighting) -> None:
-        plan = self.plans[face.person]
-        if plan.treatment is Treatment.KEEP:
-            return
-        obstacle = bool(self._obstacle(face))
-        if obstacle or plan.treatment is Treatment.MASK:
-            mask = Mask() if obstacle else self.mask
-            mask.apply(onto, face, np.random.default_rng((self.seed, face.frame, face.track)))
-        elif face.points is not None and plan.surrogate is not None:
-            if face.track not in self._fitted:
-                self._fitted[face.track] = fit_surrogate(plan.surrogate, self.references[face.track], plan.cover)
-            paint(pixels, face.points, self._fitted[face.track], onto, plan.cover)
 
 
 def _why(face: Sighting) -> str:

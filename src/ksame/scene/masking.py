@@ -14,7 +14,7 @@ import numpy as np
 from ksame.errors import UsageError
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.methods import AdHoc, BarMask, Blur, FlipNoise, Noise, Pixelate, Threshold, TMask
-from ksame.scene.replacing.rim import grown, polygon, pull_push
+from ksame.scene.outlines import grown, polygon, pull_push
 from ksame.scene.sightings import Sighting
 from ksame.spaces.facemodel.geometry import OUTLINE, with_forehead
 

@@ -17,7 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from ksame import __version__
 from ksame.errors import InputError, UsageError
+from ksame.heads.head import Cover
 from ksame.models import SFace
+from ksame.models.finisher import finisher
 from ksame.progress import Track, silent
 from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method, make_plans
 from ksame.scene.composing import Composer, Plan, StandIn
@@ -27,18 +29,13 @@ from ksame.scene.looking.storage import give_back_memory, share_memory
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
 from ksame.scene.media import Encoding, Media, Output, check_destination, open_media
 from ksame.scene.people import Everyone, join, treatments
-from ksame.scene.preparing import Prepared, References, prepare
-from ksame.scene.replacing.identities import Subject, View
-from ksame.scene.replacing.rim import Cover
+from ksame.scene.preparing import Prepared, prepare, subjects_of
 from ksame.scene.risk import AtRisk, stretches
 from ksame.scene.running import Brake, Counted, each
 from ksame.scene.sightings import Cast
 from ksame.scene.work import Finished, Work, hashes, may_replace
-from ksame.spaces.facemodel import face_model
-from ksame.spaces.facemodel.labels import genders
 
 _KNOWING = "getting to know everyone"
-_VIEWS = 6  # of one person over all files, by which surrogates are judged
 
 
 @dataclass(frozen=True)
@@ -51,8 +48,8 @@ class Options:
         One of ``ksame.scene.choosing.METHODS``.
     k : int
         How many people share a face.
-    cover : Cover, optional
-        How much round the face is changed; by default the mildest that the recogniser is lost with.
+    cover : Cover
+        How much of a head is invented.
     level : float, optional
         Strength of a mask.
     keep, only, mask : tuple of str
@@ -67,11 +64,13 @@ class Options:
     encoding : Encoding
     workers : int
         Files that are worked on at the same time.
+    device : str
+        Where heads are invented: see :data:`ksame.models.runtime.DEVICES`.
     """
 
     method: str = SOMEONE_ELSE
     k: int = 10
-    cover: Cover | None = None
+    cover: Cover = Cover.HEAD
     level: float | None = None
     keep: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
@@ -82,6 +81,7 @@ class Options:
     looking: Looking = field(default_factory=Looking)
     encoding: Encoding = field(default_factory=Encoding)
     workers: int = 1
+    device: str = "auto"
 
     def __post_init__(self) -> None:
         check_method(self.method, self.k)
@@ -270,7 +270,12 @@ def _decided(
 ) -> Choice:
     """Get to know everyone and decide who becomes whom."""
     wishes = treatments(
-        everyone.people, keep=options.keep, only=options.only, mask=options.mask, strangers=everyone.strangers
+        everyone.people,
+        keep=options.keep,
+        only=options.only,
+        mask=options.mask,
+        strangers=everyone.strangers,
+        unsure=everyone.unsure,
     )
     if options.method not in MASKS:
         inner = track if len(seen) == 1 else brake.track
@@ -285,6 +290,7 @@ def _decided(
         k=options.k,
         cover=options.cover,
         loop=options.loop,
+        network=None if options.method in MASKS else finisher(options.device),
         track=track,
     )
 
@@ -326,7 +332,7 @@ def _opened(
 
 def _key(options: Options, seed: int) -> str:
     """Return a hash of everything that decides the pixels, the software's version included."""
-    deciding = {name: value for name, value in asdict(options).items() if name != "workers"}
+    deciding = {name: value for name, value in asdict(options).items() if name not in ("workers", "device")}
     plain = json.dumps({**deciding, "seed": seed, "version": __version__}, sort_keys=True, default=str)
     return sha256(plain.encode()).hexdigest()
 
@@ -379,30 +385,8 @@ def _looked(
 
 def _prepare(one: _Seen, recogniser: SFace, track: Track) -> None:
     names = {person.name for person in one.cast.people}
-    still = one.media.kind == "photograph"
-    folder = None if still else one.work / "references"
     frames = track(Counted(one.media), _KNOWING)
-    one.prepared = prepare(frames, one.cast, recogniser, people=names, folder=folder)
-
-
-def subjects_of(files: Sequence[Prepared | None], everyone: Everyone) -> list[Subject]:
-    """Gather views and codes of everyone over all files of a batch, in its order."""
-    model = face_model()
-    subjects = []
-    for name in everyone.people:
-        views: list[View] = []
-        codes = []
-        for number, local in everyone.keys(name):
-            prepared = files[number]
-            if prepared is not None and prepared.views.get(local):
-                views += prepared.views[local]
-                codes.append(prepared.codes[local])
-        if views:
-            code = np.mean(codes, axis=0)
-            woman = bool(genders(model, code[None])[0] == "F")
-            born, tone = (float(model.predicted(code[None], label)[0]) for label in ("born", "tone"))
-            subjects.append(Subject(name, woman, born, tone, code, tuple(views[:_VIEWS])))
-    return subjects
+    one.prepared = prepare(frames, one.cast, recogniser, people=names)
 
 
 def _write(
@@ -420,11 +404,11 @@ def _write(
     composer = Composer(
         one.cast,
         plans,
-        References() if one.prepared is None else one.prepared.references,
         Mask(options.masking, options.level),
         options.span,
         [rectangle(*region) for region in options.regions],
         work.seed,
+        None if options.method in MASKS else finisher(options.device),
     )
     destination = one.job.destination
     force = force or (resume and may_replace(work.folder, one.number))

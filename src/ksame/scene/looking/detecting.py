@@ -10,7 +10,7 @@ import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.models import Detection, Detector
-from ksame.models.detector import SMALLEST, TINY
+from ksame.models.detector import SMALLEST
 from ksame.photographs import TURNS
 from ksame.scene.looking.boxes import around, centre, inside, overlap, side
 from ksame.scene.looking.options import Looking
@@ -25,6 +25,7 @@ _FACE = 64  # side in pixels to which an expected face is scaled
 _REACH = 3.0  # side of the part that is searched, in sides of the face
 _TURNED = 40.0  # turned faces are looked for from this side on
 _PART, _SMALL = 288, 48  # longest side of the parts that are enlarged, and of the largest face looked for in them
+_STILL_PART, _STILL_SMALL = 560, 16.0  # the same in photographs, and the smallest face: enlarged twice, not thrice
 _COARSE, _WORTH = 48.0, 400  # side from which on coarse searches find faces; frames of fewer pixels get none
 _LARGE = 2500  # photographs with a longer side are not enlarged
 _ASIDE, _UNLIKE = 0.8, 2.0  # how far off, in sides, and how many times larger or smaller, an expected face may be
@@ -81,9 +82,9 @@ def search(
     return Search([one for one in found if one.side >= LEAST], _COARSE if coarse else SMALLEST)
 
 
-def _parts_of(rgb: ByteArray) -> list[_Part]:
+def _parts_of(rgb: ByteArray, longest: int = _PART) -> list[_Part]:
     """Return the parts, which overlap, in which a picture is searched for small faces."""
-    return [(rows, columns) for rows in _parts(rgb.shape[0]) for columns in _parts(rgb.shape[1])]
+    return [(rows, columns) for rows in _parts(rgb.shape[0], longest) for columns in _parts(rgb.shape[1], longest)]
 
 
 def _search_small(detector: Detector, rgb: ByteArray, where: _Part, score: float, least: float) -> list[Detection]:
@@ -106,7 +107,7 @@ def _search_small(detector: Detector, rgb: ByteArray, where: _Part, score: float
     return found
 
 
-def _parts(length: int) -> list[slice]:
+def _parts(length: int, longest: int = _PART) -> list[slice]:
     """Return equal parts that cover ``length`` and overlap.
 
     Examples
@@ -114,16 +115,17 @@ def _parts(length: int) -> list[slice]:
     >>> _parts(300), _parts(640)
     ([slice(0, 174, None), slice(126, 300, None)], [slice(0, 246, None), slice(197, 443, None), slice(394, 640, None)])
     """
-    count = max(1, -(-(length - _SMALL) // (_PART - _SMALL)))
+    count = max(1, -(-(length - _SMALL) // (longest - _SMALL)))
     size = -(-(length + (count - 1) * _SMALL) // count)
     return [slice(start, start + size) for start in np.linspace(0, length - size, count).astype(int).tolist()]
 
 
 def search_still(detector: Detector, rgb: ByteArray) -> Search:
     """Search a photograph: small faces and turned ones always."""
-    found = detector.detect(rgb, score=STILL, rotations=TURNS)
-    for part in _parts_of(rgb) if max(rgb.shape[:2]) <= _LARGE else ():
-        found += _search_small(detector, rgb, part, STILL, TINY)
+    found = detector.detect(rgb, score=STILL)
+    found += detector.detect(rgb, score=STILL, min_face=_TURNED, rotations=TURNS)
+    for part in _parts_of(rgb, _STILL_PART) if max(rgb.shape[:2]) <= _LARGE else ():
+        found += _search_small(detector, rgb, part, STILL, _STILL_SMALL)
     return Search(distinct([one for one in found if one.side >= LEAST]), SMALLEST)
 
 

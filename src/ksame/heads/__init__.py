@@ -1,0 +1,24 @@
+"""Heads: where one is in a frame, the drawing of a surrogate in its place, and the photograph made of it."""
+
+from ksame.heads.drawing import Looks, draw
+from ksame.heads.head import Cover, Head, Region, expression_of, neutral_shape, wearing
+from ksame.heads.invention import Invention, invent, taken_away
+from ksame.heads.surrogate import Surrogate, draw_surrogate, modelled, tone_of
+
+__all__ = [
+    "Cover",
+    "Head",
+    "Invention",
+    "Looks",
+    "Region",
+    "Surrogate",
+    "draw",
+    "draw_surrogate",
+    "expression_of",
+    "invent",
+    "modelled",
+    "neutral_shape",
+    "taken_away",
+    "tone_of",
+    "wearing",
+]

@@ -1,0 +1,222 @@
+"""A head in a frame: where it is, how it is turned, what it does, and the region round it that is invented anew.
+
+Nothing here looks at a pixel. The region is that of the mean face in the head's place, pose and expression, so that
+its border tells nothing of the contour that it hides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property, lru_cache
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.faces.faceset import FloatArray
+from ksame.models import BLENDSHAPES
+from ksame.spaces.facemodel import face_model
+from ksame.spaces.facemodel.geometry import EYES, IRISES, OUTLINE, with_forehead
+from ksame.spaces.facemodel.preparation import BLENDS
+
+CONTEXT = 1.8
+"""Side of the square that is looked at to invent a region, in outlines of the face."""
+_SLIM = 0.72  # width of a frontal outline, in heights: turned heads get a region as wide
+_TOWARDS = np.array([1.0, 1.0, -1.0])  # depth grows away from the viewer in a mesh, towards them in the face model
+_OUTLINE = np.array(OUTLINE)
+_LIDS = tuple(tuple(zip(ring[1:8], ring[:8:-1], strict=True)) for ring in EYES)
+_UPPER_LIP = ((191, 185), (80, 40), (81, 39), (82, 37), (13, 0), (312, 267), (311, 269), (310, 270), (415, 409))
+_LOWER_LIP = ((95, 146), (88, 91), (178, 181), (87, 84), (14, 17), (317, 314), (402, 405), (318, 321), (324, 375))
+_INDEX = {name: [BLENDSHAPES.index(part) for part in parts] for name, parts in BLENDS.items()}
+EXPRESSION = tuple(BLENDS)
+"""What of an expression the face model can move."""
+
+
+class Cover(str, Enum):
+    """How much of a head is invented."""
+
+    HEAD = "head"
+    """The whole head region: hair line, ears and jaw are invented too."""
+    FACE = "face"
+    """The face alone. Hair and outline stay, and by them people are still recognised."""
+
+    @property
+    def reach(self) -> float:
+        """How far the region goes, in outlines of the mean face."""
+        return _REACH[self]
+
+
+_REACH = {Cover.HEAD: 1.45, Cover.FACE: 1.0}
+
+
+def expression_of(blendshapes: FloatArray) -> FloatArray:
+    """Return the strength of each of ``EXPRESSION``, (n_expression,), in blendshapes of shape (52,)."""
+    return np.array([blendshapes[_INDEX[name]].mean() for name in EXPRESSION])
+
+
+@lru_cache(maxsize=1)
+def _moves() -> FloatArray:
+    """Return how each of ``EXPRESSION`` moves the mean face, (n_expression, 478, 3)."""
+    model = face_model()
+    steps = np.stack([model.direction(name) for name in EXPRESSION])
+    return np.asarray(model.shapes(steps) - model.base)
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """The place, pose and expression of one head in one frame.
+
+    Attributes
+    ----------
+    aligned : ndarray of shape (478, 3)
+        The mesh brought to the base of the face model: frontal, of its size, z towards the viewer.
+    turn : ndarray of shape (3, 3)
+        From the frame to the base.
+    scale : float
+        Pixels of the base for a pixel of the frame.
+    centre : ndarray of shape (2,)
+        Middle of the mesh in the frame.
+    """
+
+    aligned: FloatArray
+    turn: FloatArray
+    scale: float
+    centre: FloatArray
+
+    @classmethod
+    def of(cls, points: FloatArray) -> Head:
+        """Align a mesh, (478, 3), as it comes from :class:`ksame.models.FaceMesh` (Umeyama 1991)."""
+        base = face_model().base
+        middle = base.mean(axis=0)
+        seen = points * _TOWARDS
+        centre = seen.mean(axis=0)
+        centred = seen - centre
+        u, s, vt = np.linalg.svd(centred.T @ (base - middle))
+        turn = u @ vt
+        if np.linalg.det(turn) < 0:
+            u[:, 2] *= -1
+            s[2] *= -1
+            turn = u @ vt
+        scale = float(s.sum() / np.square(centred).sum())
+        return cls(scale * (centred @ turn) + middle, turn, scale, centre[:2])
+
+    def place(self, shape: FloatArray) -> FloatArray:
+        """Return where a shape on the base, (n, 3), lies in the frame: (n, 3), z towards the viewer."""
+        placed = (shape - face_model().base.mean(axis=0)) @ (self.turn.T / self.scale)
+        placed[:, :2] += self.centre
+        return np.asarray(placed)
+
+    @cached_property
+    def roll(self) -> float:
+        """How far the head is tilted in the frame, in radians."""
+        across = self.turn[:2, 0]
+        return float(np.arctan2(across[1], across[0]))
+
+    @property
+    def yaw(self) -> float:
+        """How far the head is turned to a side, in degrees."""
+        return float(np.degrees(np.arcsin(np.clip(self.turn[2, 0], -1, 1))))
+
+
+def neutral_shape(aligned: FloatArray, expression: FloatArray) -> FloatArray:
+    """Return a shape, (478, 3), without its expression, (n_expression,)."""
+    return np.asarray(aligned - np.tensordot(expression, _moves(), axes=1))
+
+
+def wearing(shape: FloatArray, head: Head, neutral: FloatArray) -> FloatArray:
+    """Return a neutral shape, (478, 3), with the expression of a head.
+
+    The expression is how far the head's mesh is from the person's own neutral shape. Eyes and mouth open as far as they
+    do, and the irises are where the person looks.
+
+    Parameters
+    ----------
+    shape : ndarray of shape (478, 3)
+        Of the surrogate.
+    head : Head
+    neutral : ndarray of shape (478, 3)
+        Of the person.
+    """
+    now = head.aligned
+    worn = shape + (now - neutral)
+    for lids, ring, iris in zip(_LIDS, EYES, IRISES, strict=True):
+        corners = [ring[0], ring[8]]
+        wide = _length(worn[corners]) / max(_length(now[corners]), 1e-6)
+        for upper, lower in lids:
+            _open(worn, now, upper, lower, wide)
+        worn[list(iris)] = worn[corners].mean(axis=0) + wide * (now[list(iris)] - now[corners].mean(axis=0))
+    for (upper, above), (lower, below) in zip(_UPPER_LIP, _LOWER_LIP, strict=True):
+        before = worn[[upper, lower]].copy()
+        _open(worn, now, upper, lower)
+        worn[[above, below]] += worn[[upper, lower]] - before
+    return worn
+
+
+def _length(ends: FloatArray) -> float:
+    """Return how far two points, (2, 3), are apart."""
+    return float(np.linalg.norm(ends[0] - ends[1]))
+
+
+def _open(worn: FloatArray, now: FloatArray, upper: int, lower: int, factor: float = 1.0) -> None:
+    """Set two points of a shape, in place, as far apart as they are in another."""
+    middle = 0.5 * (worn[upper] + worn[lower])
+    half = 0.5 * factor * (now[upper] - now[lower])
+    worn[upper], worn[lower] = middle + half, middle - half
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """What is taken away and invented anew, and the square about it that is looked at.
+
+    Attributes
+    ----------
+    outline : ndarray of shape (n, 2)
+        In pixels of the frame.
+    matrix : ndarray of shape (2, 3)
+        From the frame to the square, upright, whose side is 1.
+    side : float
+        Of the square, in pixels of the frame.
+    """
+
+    outline: FloatArray
+    matrix: FloatArray
+    side: float
+
+    @classmethod
+    def of(cls, head: Head, neutral: FloatArray, cover: Cover = Cover.HEAD) -> Region:
+        """Return the region of a head.
+
+        Parameters
+        ----------
+        head : Head
+        neutral : ndarray of shape (478, 3)
+            Of the person.
+        cover : Cover
+        """
+        mean = wearing(face_model().base, head, neutral)
+        rim = with_forehead(head.place(mean))[_OUTLINE, :2]
+        cos, sin = np.cos(head.roll), np.sin(head.roll)
+        upright = np.array([[cos, sin], [-sin, cos]])
+        turned = rim @ upright.T
+        low, high = turned.min(axis=0), turned.max(axis=0)
+        middle, (width, height) = 0.5 * (low + high), high - low
+        side = CONTEXT * float(max(width, height))
+        grow = cover.reach * np.array([max(1.0, _SLIM * height / max(width, 1e-6)), 1.0])
+        hull = cv2.convexHull(turned.astype(np.float32))[:, 0].astype(np.float64)
+        outline = (middle + (hull - middle) * grow) @ upright
+        matrix = np.column_stack([upright / side, 0.5 - middle / side])
+        return cls(outline, matrix, side)
+
+    def to_square(self, size: int) -> FloatArray:
+        """Return the matrix, (2, 3), from pixels of the frame to those of the square drawn with ``size`` pixels."""
+        matrix = size * self.matrix
+        matrix[:, 2] -= 0.5
+        return np.asarray(matrix)
+
+
+def filled(shape: tuple[int, ...], outline: FloatArray) -> NDArray[np.uint8]:
+    """Return a picture, (height, width), of 255 on every pixel that an outline, (n, 2), touches, and 0 elsewhere."""
+    image = np.zeros(shape[:2], dtype=np.uint8)
+    cv2.fillPoly(image, [np.rint(outline).astype(np.int32)], 255)
+    return image

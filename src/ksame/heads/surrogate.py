@@ -1,0 +1,128 @@
+"""Surrogates: people who do not exist, and what they look like.
+
+Most are mixed of two faces of a bank. The bank holds shapes and textures of people whom a generator made up
+(``tools/make_surrogates.py``); nobody in it is anybody. A surrogate is two of them of one gender and about one age and
+skin tone, in uneven shares. Methods that release a mean instead take it from the face model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.heads.drawing import Looks
+from ksame.spaces.facemodel import face_model
+from ksame.spaces.facemodel.light import LUMA
+
+_YEARS, _TONE = 6.0, 0.12  # differences in age and in skin tone (log brightness) that count alike in choosing
+_FIRST, _SECOND = 8, 12  # of so many who fit best, one is drawn
+_SHARES = (0.5, 0.72)  # of the first
+_MORE = 1.2  # shapes are further from the mean than the mix of two is, by this factor
+_RED, _BLUE = (0.129, -0.591, -0.218), (-0.075, 0.151, -0.160)  # log R/G and B/G of skin of a tone: a fit, in powers of
+# the tone, to the cheeks of 560 evened faces; it takes the colour of the photographs' light away
+_TONES = (-1.3, -0.2)  # for which the fit holds
+
+
+@dataclass(frozen=True, eq=False)
+class Surrogate:
+    """Somebody who does not exist.
+
+    Attributes
+    ----------
+    looks : Looks
+    born, tone : float
+        Year of birth and log brightness of the skin, for comparison with whoever becomes them.
+    """
+
+    looks: Looks
+    born: float = np.nan
+    tone: float = np.nan
+
+
+@dataclass(frozen=True, eq=False)
+class Bank:
+    """Faces of people who do not exist.
+
+    Attributes
+    ----------
+    shapes : ndarray of shape (n, 478, 3)
+        Without expression, from the base of the face model.
+    irises : ndarray of shape (n, 3)
+        8-bit colours.
+    women : ndarray of bool of shape (n,)
+    born, tones : ndarray of shape (n,)
+        Year of birth as the face model reads it, and log brightness of the skin.
+    encoded : tuple of ndarray
+        The textures, as JPEG.
+    """
+
+    shapes: FloatArray
+    irises: ByteArray
+    women: NDArray[np.bool_]
+    born: FloatArray
+    tones: FloatArray
+    encoded: tuple[ByteArray, ...]
+
+    def texture(self, i: int) -> NDArray[np.float32]:
+        """Return the texture of a face, (height, width, 3), from 0 to 255."""
+        decoded: Any = cv2.imdecode(self.encoded[i], cv2.IMREAD_COLOR)
+        return np.asarray(decoded[..., ::-1], dtype=np.float32)
+
+    def mix(self, first: int, second: int, share: float, tone: float) -> Surrogate:
+        """Mix two faces; ``share`` is that of the first, ``tone`` what the skin becomes."""
+        shape = face_model().base + _MORE * (share * self.shapes[first] + (1 - share) * self.shapes[second])
+        one, other = (toned(self.texture(i), tone).astype(np.float32) for i in (first, second))
+        texture = np.rint(share * one + (1 - share) * other).astype(np.uint8)
+        red, green, blue = self.irises[first].tolist()
+        born = share * self.born[first] + (1 - share) * self.born[second]
+        return Surrogate(Looks(shape, texture, (red, green, blue)), float(born), tone)
+
+
+@lru_cache(maxsize=1)
+def bank() -> Bank:
+    """Return the bank that comes with ksame, read at the first call."""
+    with (files("ksame.data") / "surrogates.npz").open("rb") as file, np.load(file) as stored:
+        women, born, tones = stored["labels"].astype(np.float64).T
+        encoded = tuple(np.split(stored["textures"], stored["offsets"][1:-1]))
+        return Bank(stored["shapes"].astype(np.float64), stored["irises"], women > 0.5, born, tones, encoded)
+
+
+def draw_surrogate(woman: bool, born: float, tone: float, rng: np.random.Generator) -> Surrogate:
+    """Draw somebody of a gender, about a year of birth and a skin tone."""
+    faces = bank()
+    alike = np.flatnonzero(faces.women == woman)
+    apart = np.abs(faces.born[alike] - born) / _YEARS + np.abs(faces.tones[alike] - tone) / _TONE
+    first = int(rng.choice(alike[np.argsort(apart, kind="stable")[:_FIRST]]))
+    apart = apart + np.abs(faces.tones[alike] - faces.tones[first]) / _TONE
+    apart[alike == first] = np.inf
+    second = int(rng.choice(alike[np.argsort(apart, kind="stable")[:_SECOND]]))
+    return faces.mix(first, second, float(rng.uniform(*_SHARES)), tone)
+
+
+def modelled(code: FloatArray) -> Surrogate:
+    """Return whom a code of the face model, (n_codes,), stands for."""
+    model = face_model()
+    texture = model.warp.image(model.textures(code[None])[0].clip(0, 1))
+    return Surrogate(Looks(model.shapes(code[None])[0], np.rint(255 * texture).astype(np.uint8)))
+
+
+def tone_of(texture: NDArray[Any]) -> float:
+    """Return the log brightness of the cheeks of a texture, (height, width, 3), from 0 to 255."""
+    return float(np.log(max(float(face_model().evener.skin_colour(texture) @ LUMA) / 255, 1e-3)))
+
+
+def toned(texture: NDArray[Any], tone: float) -> ByteArray:
+    """Give a texture, (height, width, 3), from 0 to 255, the colour of skin of a tone."""
+    tone = float(np.clip(tone, *_TONES))
+    powers = np.array([1.0, tone, tone**2])
+    ratio = np.exp(np.array([_RED, (0.0, 0.0, 0.0), _BLUE]) @ powers)
+    wanted = 255 * np.exp(tone) * ratio / (ratio @ LUMA)
+    gain = wanted / np.maximum(face_model().evener.skin_colour(texture), 1.0)
+    return np.asarray(np.rint((texture * gain.astype(np.float32)).clip(0, 255)), dtype=np.uint8)

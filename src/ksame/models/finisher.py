@@ -1,0 +1,58 @@
+"""The finisher: a network that makes a photograph of a head from a drawing and from what surrounds it.
+
+It never sees the head that it replaces: the square that it is given has a hole there. docs/model-card.md says what it
+was trained on and what was measured.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.models.runtime import session
+
+SIZES = (128, 256, 512)
+"""Sides of the squares that it was trained on, in pixels."""
+
+Image = NDArray[np.float32]
+
+
+class Finisher:
+    """The network; one object may be used from several threads.
+
+    Parameters
+    ----------
+    device : str
+        Where it runs: see :data:`ksame.models.runtime.DEVICES`.
+    threads : int
+        On the processor; 0 takes one per core.
+    """
+
+    def __init__(self, device: str = "auto", threads: int = 1) -> None:
+        weights = (files("ksame.data") / "finisher.onnx").read_bytes()
+        self._session = session(weights, device=device, threads=threads)
+
+    def finish(self, drawing: Image, surroundings: Image, known: Image) -> Image:
+        """Return the square with the head in it, (size, size, 3), from -1 to 1.
+
+        Parameters
+        ----------
+        drawing : ndarray of shape (size, size, 6)
+            See :func:`ksame.heads.drawing.draw`.
+        surroundings : ndarray of shape (size, size, 3)
+            From -1 to 1; 0 where nothing is known.
+        known : ndarray of shape (size, size)
+            Where the surroundings are known, 0 or 1.
+        """
+        square = np.concatenate([drawing, surroundings, known[..., None]], axis=2)
+        given = np.ascontiguousarray(square.transpose(2, 0, 1)[None], dtype=np.float32)
+        return np.asarray(self._session.run(None, {"given": given})[0][0]).transpose(1, 2, 0)
+
+
+@lru_cache(maxsize=2)
+def finisher(device: str = "auto") -> Finisher:
+    """Return the network that comes with ksame, loaded once for each device."""
+    return Finisher(device)

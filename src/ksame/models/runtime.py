@@ -1,0 +1,46 @@
+"""Networks in ONNX files, run by ONNX Runtime on the processor or on a GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ksame.errors import ModelError, UsageError
+
+DEVICES = ("auto", "cpu", "cuda")
+"""Where networks may run; "auto" takes a GPU where there is one."""
+_CUDA = "CUDAExecutionProvider"
+
+
+def session(network: Path | bytes, *, device: str = "cpu", threads: int = 0) -> Any:
+    """Load a network.
+
+    Parameters
+    ----------
+    network : Path or bytes
+        An ONNX file, or what is in one.
+    device : str
+        One of ``DEVICES``.
+    threads : int
+        On the processor; 0 takes one per core.
+    """
+    import onnxruntime
+
+    if device not in DEVICES:
+        raise UsageError(f"There is no device {device!r}. Choose one of: {', '.join(DEVICES)}.")
+    has_gpu = _CUDA in onnxruntime.get_available_providers()
+    if device == "cuda" and not has_gpu:
+        raise UsageError("ONNX Runtime finds no GPU. Install onnxruntime-gpu and a CUDA driver, or use --device cpu.")
+    if isinstance(network, Path) and not network.is_file():
+        raise ModelError(f"{network}: there is no such file; expected a network in ONNX format.")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    options.enable_cpu_mem_arena = False  # frames of many sizes would fill it for good
+    providers = [_CUDA, "CPUExecutionProvider"] if has_gpu and device != "cpu" else ["CPUExecutionProvider"]
+    source = str(network) if isinstance(network, Path) else network
+    try:
+        return onnxruntime.InferenceSession(source, options, providers=providers)
+    except Exception as error:  # onnxruntime's own classes have no common base
+        name = network if isinstance(network, Path) else "a network of this package"
+        raise ModelError(f"{name}: onnxruntime cannot load this network ({error}).") from error

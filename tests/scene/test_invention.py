@@ -1,0 +1,228 @@
+"""Heads that are invented: what they depend on, what they leave alone, what they keep of an expression."""
+
+import cv2
+import numpy as np
+import pytest
+
+import ksame
+from ksame.heads.drawing import draw
+from ksame.heads.head import Cover, Head, Region, expression_of, filled, neutral_shape, wearing
+from ksame.heads.invention import Invention, invent, taken_away
+from ksame.heads.surrogate import bank, draw_surrogate, tone_of, toned
+from ksame.models import BLENDSHAPES, detect
+from ksame.models.finisher import finisher
+from ksame.models.mesh import FaceMesh
+from ksame.privacy.invention import InventedRegion
+from ksame.scene.composing import Composer, Plan, Treatment
+from ksame.scene.looking import look
+from ksame.scene.masking import outline_of
+from ksame.scene.neutral import neutral_of
+from ksame.spaces.facemodel import face_model
+from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, OUTLINE, with_forehead
+from scene.walkers import background, clip, paste
+
+
+def surrogate(seed=0, woman=False):
+    return draw_surrogate(woman, 1970.0, -0.5, np.random.default_rng(seed))
+
+
+@pytest.fixture(scope="module")
+def portrait():
+    """A photograph of somebody who does not exist, and their mesh."""
+    pixels = (ksame.synthetic(1, seed=8, size=(320, 260)).images[0] * 255 + 0.5).astype(np.uint8)
+    return pixels, FaceMesh().fit(pixels, detect(pixels)[0])
+
+
+@pytest.fixture(scope="module")
+def couple():
+    """Six frames in which two people come close to one another."""
+    pictures = []
+    for i in range(6):
+        frame = background((420, 260))
+        paste(frame, 1, (120 + 6 * i, 130), 200)
+        paste(frame, 2, (300, 130), 170)
+        pictures.append(frame)
+    frames = list(clip(pictures))
+    cast = look(frames, (420, 260))
+    assert len(cast.people) == 2
+    return frames, cast
+
+
+def invention(portrait, cover=Cover.HEAD, shift=(0.0, 0.0), seed=0):
+    _, mesh = portrait
+    head = Head.of(np.asarray(mesh.points, dtype=np.float64) + np.array([*shift, 0.0]))
+    neutral = neutral_shape(head.aligned, expression_of(mesh.blendshapes))
+    return Invention(surrogate(seed).looks, head, neutral, Region.of(head, neutral, cover))
+
+
+def invented(pixels, what):
+    out = pixels.copy()
+    invent(out, taken_away(out.shape, [what.region.outline]), what, finisher("cpu"))
+    return out
+
+
+def hidden_by(cast, plans, frame, cover):
+    """Return which pixels are taken away in a frame, worked out anew."""
+    outlines = []
+    for face in cast.at(frame.index):
+        neutral = neutral_of(next(track for track in cast.tracks if track.number == face.track))
+        if plans[face.person].treatment is Treatment.REPLACE and face.points is not None and neutral is not None:
+            outlines.append(Region.of(Head.of(face.points), neutral, cover).outline)
+        else:
+            outlines.append(outline_of(face)[0])
+    hidden = np.zeros(frame.pixels.shape[:2], dtype=bool)
+    for outline in outlines:
+        hidden |= filled(hidden.shape, outline) > 0
+    return hidden
+
+
+@pytest.mark.parametrize("cover", Cover)
+@pytest.mark.parametrize("treatments", [("replace", "replace"), ("replace", "mask")])
+def test_noise_in_the_regions_of_a_film_changes_no_byte(couple, cover, treatments):
+    """The promise itself: same tracks, same plan, other pixels inside, same picture."""
+    frames, cast = couple
+    plans = {
+        person.name: Plan(Treatment(wish), surrogate(i) if wish == "replace" else None, cover)
+        for i, (person, wish) in enumerate(zip(cast.people, treatments, strict=True))
+    }
+    composer = Composer(cast, plans)
+    for frame in frames:
+        hidden = hidden_by(cast, plans, frame, cover)
+        assert hidden.mean() > 0.1
+
+        def render(pixels, frame=frame):
+            return composer.compose(type(frame)(frame.index, frame.time, pixels))
+
+        assert InventedRegion().check(render, frame.pixels, hidden, np.random.default_rng(frame.index)) == []
+
+
+def test_the_check_notices_a_picture_that_reads_what_it_hides(couple):
+    """Negative control: a blur of the region depends on what was in it."""
+    frame = couple[0][0]
+    hidden = np.zeros(frame.pixels.shape[:2], dtype=bool)
+    hidden[40:200, 60:180] = True
+
+    def render(pixels):
+        out = pixels.copy()
+        out[hidden] = cv2.GaussianBlur(pixels, (0, 0), 8)[hidden]
+        return out
+
+    assert InventedRegion().check(render, frame.pixels, hidden, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("cover", Cover)
+def test_the_region_is_new_and_what_lies_beyond_is_kept_to_the_bit(portrait, cover):
+    pixels, _ = portrait
+    what = invention(portrait, cover)
+    out = invented(pixels, what)
+    inside = filled(pixels.shape, what.region.outline) > 0
+    band = cv2.dilate(inside.astype(np.uint8), np.ones((3, 3), np.uint8), iterations=round(what.region.side / 20)) > 0
+    assert np.array_equal(out[~band], pixels[~band])
+    assert (out[inside] != pixels[inside]).any(axis=1).mean() > 0.9
+
+
+@pytest.mark.parametrize("cover", Cover)
+def test_all_of_the_face_lies_in_the_region(portrait, cover):
+    _, mesh = portrait
+    what = invention(portrait, cover)
+    points = with_forehead(np.asarray(mesh.points)[:, :2])
+    inside = filled(portrait[0].shape, what.region.outline) > 0
+    height, width = inside.shape
+    used = points[np.setdiff1d(np.arange(len(points)), OUTLINE)].round().astype(int).clip(0, (width - 1, height - 1))
+    assert inside[used[:, 1], used[:, 0]].mean() > (0.999 if cover is Cover.HEAD else 0.95)
+
+
+def test_the_region_does_not_tell_the_contour_that_it_hides(portrait):
+    """Two people of other contours in the same pose have the same region."""
+    what = invention(portrait)
+    wide = what.head.aligned * [1.15, 1.0, 1.0]
+    wide += what.head.aligned.mean(axis=0) - wide.mean(axis=0)
+    other = Head(wide, what.head.turn, what.head.scale, what.head.centre)
+    neutral = what.neutral + (wide - what.head.aligned)
+    assert np.allclose(Region.of(other, neutral).outline, what.region.outline, atol=1.0)
+
+
+@pytest.mark.parametrize("shift", [(-150, 0), (150, 40), (0, -180), (0, 190), (900, 900)])
+def test_a_head_at_the_edge_or_beyond_it_is_invented_as_far_as_it_shows(portrait, shift):
+    pixels, _ = portrait
+    what = invention(portrait, shift=shift)
+    out = invented(pixels, what)
+    inside = filled(pixels.shape, what.region.outline) > 0
+    assert out.shape == pixels.shape
+    if inside.any():
+        assert (out[inside] != pixels[inside]).any(axis=1).mean() > 0.8
+
+
+@pytest.mark.parametrize("size", [60, 140, 420])
+def test_heads_of_all_sizes_are_invented(portrait, size):
+    pixels, mesh = portrait
+    factor = size / float(np.ptp(mesh.points[:, 1]))
+    small = cv2.resize(pixels, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA)
+    head = Head.of(np.asarray(mesh.points, dtype=np.float64) * factor)
+    neutral = neutral_shape(head.aligned, expression_of(mesh.blendshapes))
+    out = invented(small, Invention(surrogate().looks, head, neutral, Region.of(head, neutral)))
+    assert detect(out, score=0.3)
+
+
+def test_a_drawing_opens_eyes_and_mouth_as_the_person_does(portrait):
+    what = invention(portrait)
+    now = what.head.aligned.copy()
+    now[13, 1] -= 3.0
+    now[14, 1] += 3.0
+    opened = Head(now, what.head.turn, what.head.scale, what.head.centre)
+    before, after = (wearing(what.looks.shape, head, what.neutral) for head in (what.head, opened))
+    gap = lambda shape: shape[14, 1] - shape[13, 1]  # noqa: E731
+    assert gap(after) - gap(before) == pytest.approx(6.0, abs=1e-6)
+    assert gap(before) == pytest.approx(gap(what.head.aligned), abs=1e-6)
+
+
+def test_irises_look_where_the_person_looks(portrait):
+    what = invention(portrait)
+    now = what.head.aligned.copy()
+    now[468:478, 0] += 2.0
+    aside = Head(now, what.head.turn, what.head.scale, what.head.centre)
+    before, after = (wearing(what.looks.shape, head, what.neutral) for head in (what.head, aside))
+    assert (after[468:478, 0] - before[468:478, 0] > 1.4).all()
+    assert np.allclose(after[list(EYES[0])], before[list(EYES[0])])
+
+
+def test_a_drawing_holds_nothing_but_the_surrogate(portrait):
+    what = invention(portrait)
+    drawing = draw(what.looks, what.head, what.neutral, what.region, 128)
+    assert drawing.shape == (128, 128, 6)
+    assert set(np.unique(drawing[..., 3])) == {0.0, 1.0}
+    assert not drawing[drawing[..., 3] == 0].any()
+    assert 0.1 < drawing[..., 3].mean() < 0.5
+    lips = np.asarray(what.head.place(wearing(what.looks.shape, what.head, what.neutral)))[list(INNER_LIPS), :2]
+    matrix = what.region.to_square(128)
+    assert (abs(lips @ matrix[:, :2].T + matrix[:, 2] - 64) < 50).all()
+
+
+def test_a_shape_without_expression_put_on_again_is_itself(portrait):
+    what = invention(portrait)
+    assert np.allclose(wearing(what.neutral, what.head, what.neutral), what.head.aligned, atol=1e-6)
+
+
+def test_surrogates_match_in_gender_tone_and_about_in_age():
+    faces = bank()
+    assert len(faces.shapes) > 100
+    assert faces.women.sum() > 40
+    assert (~faces.women).sum() > 40
+    for woman, born, tone in ((True, 1990.0, -0.9), (False, 1950.0, -0.4)):
+        drawn = [draw_surrogate(woman, born, tone, np.random.default_rng(seed)) for seed in range(6)]
+        assert len({one.looks.texture.tobytes() for one in drawn}) == 6
+        for one in drawn:
+            assert tone_of(one.looks.texture) == pytest.approx(tone, abs=0.06)
+
+
+def test_skin_of_a_tone_has_one_colour_whatever_the_light_was():
+    texture = bank().texture(0)
+    blue = texture * [0.8, 0.9, 1.2]
+    skin = face_model().evener.skin_colour
+    assert np.allclose(skin(toned(texture, -0.6)), skin(toned(blue, -0.6)), atol=2.0)
+
+
+def test_expressions_are_read_by_name():
+    blendshapes = np.zeros(52)
+    blendshapes[BLENDSHAPES.index("jawOpen")] = 0.7
+    assert expression_of(blendshapes).max() == pytest.approx(0.7)

@@ -1,0 +1,121 @@
+"""Make the bank of faces from which surrogates are mixed: shapes and textures of people who do not exist.
+
+    python tools/make_surrogates.py PEOPLE -o src/ksame/data/surrogates.npz
+
+PEOPLE holds photographs made by a generator, free to be used (CC0), one face each. Their light is evened and their
+expression taken away. Whoever wears spectacles, is turned, small, or has hair over the forehead is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from ksame.heads.drawing import Looks
+from ksame.heads.head import EXPRESSION, Head, expression_of, neutral_shape
+from ksame.heads.surrogate import tone_of
+from ksame.models import Detector, FaceMesh
+from ksame.spaces.facemodel import face_model
+from ksame.spaces.facemodel.geometry import IRISES, with_forehead
+
+MOST_YAW = 22.0  # degrees: beyond, one cheek is too coarse
+LEAST_WIDTH = 85.0  # pixels across the mesh
+MOST_GAP = 0.16  # opening of the mouth, as the blendshape jawOpen, beyond which cheeks are stretched
+QUALITY = 93  # of the JPEGs
+
+
+def own_looks(image, points, blendshapes):
+    """Return what a person looks like without expression, their code, and what speaks against them as a donor.
+
+    Parameters
+    ----------
+    image : ndarray of shape (height, width, 3)
+        8-bit RGB.
+    points : ndarray of shape (478, 3)
+    blendshapes : ndarray of shape (52,)
+    """
+    model = face_model()
+    head, expression = Head.of(points), expression_of(blendshapes)
+    raw = model.warp.to_base(image / np.float32(255), with_forehead(points[:, :2]))
+    mean = model.warp.image(model.textures(np.zeros((1, model.n_codes)))[0]) * model.warp.mask[..., None]
+    evener = model.evener
+    texture, _ = evener.without_hair(evener.without_top_light(evener.without_side_light(raw), mean), mean)
+    rows = texture[model.warp.mask]
+    code = model.encode(points * [1.0, 1.0, -1.0], rows)
+    away = model.moved(np.zeros((1, model.n_codes)), dict(zip(EXPRESSION, -expression, strict=True)))
+    calm = rows + (model.textures(away) - model.textures(np.zeros_like(away)))[0]
+    looks = Looks(
+        neutral_shape(head.aligned, expression),
+        np.rint(model.warp.image(rows).clip(0, 1) * 255).astype(np.uint8),
+        _iris(image, points),
+    )
+    plain = np.rint(model.warp.image(calm).clip(0, 1) * 255).astype(np.uint8)
+    against = [
+        reason
+        for reason, holds in {
+            "turned": abs(head.yaw) > MOST_YAW,
+            "small": np.ptp(points[:, 0]) < LEAST_WIDTH,
+        }.items()
+        if holds
+    ]
+    return looks, code, plain, against
+
+
+def _iris(image, points) -> tuple[int, int, int]:
+    """Return the median colour of both irises, pupil and lids left out."""
+    rows, columns = np.mgrid[: image.shape[0], : image.shape[1]]
+    taken = []
+    for disc in IRISES:
+        x, y = points[disc[0], :2]
+        radius = max(1.0, float(np.linalg.norm(points[list(disc[1:]), :2] - [x, y], axis=1).mean()))
+        apart = np.hypot(columns - x, rows - y) / radius
+        taken.append(image[(apart > 0.45) & (apart < 0.9) & (rows > y - 0.3 * radius)])
+    red, green, blue = np.median(np.concatenate(taken), axis=0).round().astype(int).tolist()
+    return red, green, blue
+
+
+def main() -> int:
+    """Make and write the bank; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("people", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--without", default="", help="stems of people to leave out, separated by commas")
+    options = parser.parse_args()
+    detector, mesher, model = Detector(), FaceMesh(), face_model()
+    shapes, textures, irises, labels, names = [], [], [], [], []
+    for path in sorted(options.people.glob("*.jpg")):
+        image = cv2.imread(str(path))[..., ::-1].copy()
+        found = detector.detect(image)
+        mesh = mesher.fit(image, max(found, key=lambda face: face.box[2] * face.box[3]))
+        looks, code, plain, against = own_looks(image, np.asarray(mesh.points, dtype=np.float64), mesh.blendshapes)
+        if path.stem in options.without.split(","):
+            against.append("by eye")
+        if against:
+            sys.stderr.write(f"{path.name}: {', '.join(against)}\n")
+            continue
+        shapes.append(looks.shape)
+        textures.append(cv2.imencode(".jpg", plain[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, QUALITY])[1])
+        irises.append(looks.iris)
+        labels.append([path.stem.startswith("f"), float(model.predicted(code[None], "born")[0]), tone_of(plain)])
+        names.append(path.stem)
+    with options.output.with_suffix(".part").open("wb") as file:
+        np.savez_compressed(
+            file,
+            shapes=(np.array(shapes) - model.base).astype(np.float16),
+            textures=np.concatenate(textures),
+            offsets=np.cumsum([0, *map(len, textures)]).astype(np.int32),
+            irises=np.array(irises, dtype=np.uint8),
+            labels=np.array(labels, dtype=np.float32),
+            names=np.array(names),
+        )
+    options.output.with_suffix(".part").replace(options.output)
+    sys.stderr.write(f"{len(names)} people, {options.output.stat().st_size / 1e6:.2f} MB\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
