@@ -1,23 +1,20 @@
-"""The sheets in the documentation: one photograph in the public domain, and people who do not exist.
+"""The sheets in the documentation: the sample photographs and the sample film, before and after.
 
-``python -m benchmarks.scene_docs docs``
+``python -m benchmarks.scene_docs docs``. The people do not exist (CC0); they are among those the finisher learned from.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
+from importlib.resources import files
 from pathlib import Path
 
 from PIL import Image
-from skimage.data import astronaut
 
 from benchmarks.scene_looks import clip_sheet, photograph_sheet
-from ksame.synthetic.talking import talking_head, write_talking_head
 
-PEOPLE = (7, 15, 20)  # seeds
-SPEAKER = 114169
-WIDTH = 880
+WIDTH = 1080
 
 
 def main() -> None:
@@ -26,13 +23,14 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        paths = [scratch / f"{number}-original.png" for number in range(len(PEOPLE) + 1)]
-        Image.fromarray(astronaut()[:330, 90:360]).save(paths[0])
-        for seed, path in zip(PEOPLE, paths[1:], strict=True):
-            Image.fromarray(next(iter(talking_head(1, seed=seed)))[:330, 25:295]).save(path)
-        clip = scratch / "talking.mov"
-        write_talking_head(clip, 100, seed=3, person=SPEAKER)
-        sheets = {"scenes": photograph_sheet(paths, scratch), "talking-head": clip_sheet(clip, scratch, 4)}
+        samples = scratch / "samples"
+        samples.mkdir()
+        for sample in (files("ksame.data") / "samples").iterdir():
+            (samples / sample.name).write_bytes(sample.read_bytes())
+        sheets = {
+            "scenes": photograph_sheet(sorted(samples.glob("*.jpg")), scratch),
+            "film": clip_sheet(samples / "two-people.mp4", scratch, 4),
+        }
         for title, sheet in sheets.items():
             with Image.open(sheet) as picture:
                 small = picture.resize((WIDTH, round(picture.height * WIDTH / picture.width)), Image.Resampling.LANCZOS)

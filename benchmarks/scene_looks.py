@@ -1,4 +1,4 @@
-"""Before/after sheets, to be looked at: photographs in all three covers, and frames of every clip.
+"""Before/after sheets, to be looked at: photographs in both covers, and frames of every clip.
 
 ``python -m benchmarks.scene_looks FOLDER_OF_MEDIA... -o SCRATCH [--photographs 12] [--frames 4]``. The sheets show the
 originals: they stay in the scratch folder.
@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from ksame.heads import Cover
 from ksame.scene.media import open_media
 from ksame.scene.pipeline import Job, Options, deidentify_scenes
-from ksame.scene.replacing.rim import Cover
 
 PICTURES, CLIPS = (".jpg", ".jpeg", ".png"), (".mp4", ".mov", ".mkv", ".avi", ".webm", ".wmv", ".gif")
 

@@ -1,55 +1,71 @@
-"""Turn the finisher's weights into the ONNX file that comes with ksame: half precision on disk, single when run.
+"""Turn the finisher's weights into the ONNX file that comes with ksame, in 8-bit whole numbers.
 
-    python tools/export_finisher.py OUT/finisher.pt -o src/ksame/data/finisher.onnx
+    python tools/export_finisher.py OUT/finisher.pt PAIRS -o src/ksame/data/finisher.onnx
 
-Needs PyTorch and onnx.
+PAIRS is what it was trained on: the ranges of the numbers inside are measured on it. Convolutions in whole numbers take
+a third of the time on a processor. Needs PyTorch, onnx and onnxruntime.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
+import tempfile
 from pathlib import Path
 
-import numpy as np
 import onnx
 import torch
-from onnx import numpy_helper
-from train_finisher import INPUTS, Network
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+from onnxruntime.quantization.shape_inference import quant_pre_process
+from train_finisher import INPUTS, Data, Network
 
-LEAST = 512  # numbers from which on a tensor is stored in half precision
+BATCHES = ((128, 24), (256, 24))  # sizes, and how many pictures of each the ranges are measured on
+
+
+class Pictures(CalibrationDataReader):
+    """Inputs of the network, one at a time."""
+
+    def __init__(self, data: Data) -> None:
+        torch.manual_seed(0)
+        batches = [data.batch(n, size)[0].cpu().numpy() for size, n in BATCHES]
+        self._inputs = iter([picture[None] for batch in batches for picture in batch])
+
+    def get_next(self):
+        given = next(self._inputs, None)
+        return None if given is None else {"given": given}
 
 
 def main() -> None:
-    """Export, halve and write."""
+    """Export, quantise and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("weights", type=Path)
+    parser.add_argument("pairs", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     network = Network().eval()
     network.load_state_dict({name: value.float() for name, value in torch.load(options.weights).items()})
-    buffer = io.BytesIO()
     axes = {0: "n", 2: "height", 3: "width"}
-    torch.onnx.export(
-        network, (torch.zeros(1, INPUTS, 256, 256),), buffer, dynamo=False, opset_version=17,
-        input_names=["given"], output_names=["made"], dynamic_axes={"given": axes, "made": axes},
-    )  # fmt: skip
-    model = onnx.load_from_string(buffer.getvalue())
-    casts = []
-    for tensor in model.graph.initializer:
-        values = numpy_helper.to_array(tensor)
-        if values.dtype == np.float32 and values.size >= LEAST:
-            name = tensor.name
-            tensor.CopyFrom(numpy_helper.from_array(values.astype(np.float16), f"{name}.half"))
-            casts.append(onnx.helper.make_node("Cast", [f"{name}.half"], [name], to=onnx.TensorProto.FLOAT))
-    nodes = [*casts, *model.graph.node]
-    del model.graph.node[:]
-    model.graph.node.extend(nodes)
+    with tempfile.TemporaryDirectory() as folder:
+        plain, ready = Path(folder) / "plain.onnx", Path(folder) / "ready.onnx"
+        torch.onnx.export(
+            network, (torch.zeros(1, INPUTS, 256, 256),), str(plain), dynamo=False, opset_version=17,
+            input_names=["given"], output_names=["made"], dynamic_axes={"given": axes, "made": axes},
+        )  # fmt: skip
+        quant_pre_process(str(plain), str(ready), skip_symbolic_shape=True)
+        quantize_static(
+            str(ready),
+            str(options.output),
+            Pictures(Data([options.pairs])),
+            quant_format=QuantFormat.QDQ,
+            per_channel=True,
+            reduce_range=True,  # processors without VNNI would overflow
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+            op_types_to_quantize=["Conv"],
+            nodes_to_exclude=[],
+        )
+    model = onnx.load(options.output)
     model.producer_name, model.producer_version, model.doc_string = "ksame", "", "finisher"
-    for node in model.graph.node:
-        node.doc_string = ""
-    onnx.checker.check_model(model)
-    options.output.write_bytes(model.SerializeToString())
+    onnx.save(model, options.output)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
 
 FACES holds ``portraits/*.jpg`` and ``heldout.txt``, the stems of those that are left out; PEOPLE holds photographs of
 people who do not exist. Every photograph gives two views: as it is, and with the head turned further by the depth of
-its mesh. A view is the square about the head region, its masks, the drawing of the person's own face, and drawings of
-surrogates in the same pose and expression.
+its mesh. A view is the square about the head region, its masks, and the drawing of the person's own face. Then the same
+with faces of surrogates: what the photograph would be, made by warping and relighting, and their drawings.
 """
 
 from __future__ import annotations
@@ -21,51 +21,54 @@ from make_surrogates import own_looks
 from PIL import Image
 
 from ksame.heads.drawing import Looks, draw
-from ksame.heads.head import Cover, Head, Region, expression_of, filled, neutral_shape
+from ksame.heads.head import Cover, Head, Region, expression_of, filled, neutral_shape, wearing
 from ksame.heads.surrogate import draw_surrogate, tone_of, toned
 from ksame.models import Detector, FaceMesh
 from ksame.spaces.aam.warp import PiecewiseAffine, triangulate
 from ksame.spaces.facemodel import face_model
-from ksame.spaces.facemodel.geometry import OUTLINE, drawn_points, with_forehead
+from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, OUTLINE, drawn_points, with_forehead
 from ksame.spaces.facemodel.labels import genders
 
-PHOTO, TURNED, DRAWING, MASK = 512, 384, 256, 256
+PHOTO, TURNED, OTHER, DRAWING, MASK = 512, 384, 320, 256, 256
 OTHERS, TURNED_OTHERS = 3, 1
 TURN, FURTHEST = (14.0, 36.0), 42.0  # degrees that are added, and how far a head may be turned in all
 
 
-def turned(image, points, yaw: float, pitch: float):
-    """Return a photograph with its head turned by so many degrees, and the mesh, (478, 3), in it.
+def morphed(image, points, moved):
+    """Return a photograph whose face is brought from one mesh, (478, 3), to another.
 
-    The mesh turns about an axis inside the head; the outline of the head beyond it stays, as that of a ball does.
+    The outline of the head beyond it follows a little, as that of a ball does that turns.
     """
-    mesh = with_forehead(points)
-    rim = mesh[list(OUTLINE)]
-    width = float(np.ptp(rim[:, 0]))
-    axis = np.array([*rim[:, :2].mean(axis=0), rim[:, 2].mean()])  # z grows away from the viewer
+    mesh, goal = with_forehead(points), with_forehead(moved)
+    rim, shift = mesh[list(OUTLINE), :2], (goal - mesh)[list(OUTLINE), :2]
+    middle, pad = rim.mean(axis=0), 3 * float(np.ptp(rim[:, 0]))
+    rings = [middle + (rim - middle) * factor for factor in (1.3, 1.7)]
+    height, width = image.shape[:2]
+    corners = np.array([[-pad, -pad], [width + pad, -pad], [width + pad, height + pad], [-pad, height + pad]])
+    behind = np.concatenate([rim, *rings, corners])
+    steps = np.concatenate([0.6 * shift, 0.25 * shift, np.zeros((len(rim) + 4, 2))])
+    drawn = drawn_points()
+    out = image
+    for source, step in ((behind, steps), (mesh[drawn, :2], (goal - mesh)[drawn, :2])):
+        warp = PiecewiseAffine(source + pad, triangulate(source + pad), (int(height + 2 * pad), int(width + 2 * pad)))
+        covered, (where,) = warp.locate(source + step, (height, width), source)
+        layer = cv2.remap(image, where[0], where[1], cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
+        edge = np.ones((height, width), np.float32)
+        if source is not behind:
+            edge = cv2.GaussianBlur(covered.astype(np.float32), (0, 0), 1.0) * covered
+        out = np.rint(out + (layer.astype(np.float32) - out) * edge[..., None]).astype(np.uint8)
+    return out
+
+
+def turned(image, points, yaw: float, pitch: float):
+    """Return a photograph with its head turned by so many degrees, and the mesh, (478, 3), in it."""
+    rim = with_forehead(points)[list(OUTLINE)]
+    axis = rim.mean(axis=0)
     a, b = np.radians([yaw, pitch])
     about_y = np.array([[np.cos(a), 0, -np.sin(a)], [0, 1, 0], [np.sin(a), 0, np.cos(a)]])
     about_x = np.array([[1, 0, 0], [0, np.cos(b), -np.sin(b)], [0, np.sin(b), np.cos(b)]])
-    moved = (mesh - axis) @ (about_x @ about_y).T + axis
-    rings = [axis[:2] + (rim[:, :2] - axis[:2]) * factor for factor in (1.3, 1.7)]
-    shift = moved[list(OUTLINE), :2] - rim[:, :2]
-    height, across = image.shape[:2]
-    pad = 3 * width
-    corners = np.array([[-pad, -pad], [across + pad, -pad], [across + pad, height + pad], [-pad, height + pad]])
-    behind = np.concatenate([rim[:, :2], *rings, corners])
-    steps = np.concatenate([0.6 * shift, 0.25 * shift, np.zeros((len(rim) + 4, 2))])
-    drawn = drawn_points()
-    for source, step in ((behind, steps), (mesh[drawn, :2], (moved - mesh)[drawn, :2])):
-        warp = PiecewiseAffine(source + pad, triangulate(source + pad), (int(height + 2 * pad), int(across + 2 * pad)))
-        covered, (where,) = warp.locate(source + step, (height, across), source)
-        layer = cv2.remap(image, where[0], where[1], cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
-        if source is behind:
-            out = np.asarray(layer)
-        else:
-            edge = cv2.GaussianBlur(covered.astype(np.float32), (0, 0), 1.0)[..., None]
-            edge = edge * covered[..., None]
-            out = np.rint(out + (layer.astype(np.float32) - out) * edge).astype(np.uint8)
-    return out, moved[: len(points)]
+    moved = (points - axis) @ (about_x @ about_y).T + axis
+    return morphed(image, points, moved), moved
 
 
 def webp(image, quality: int = 90) -> bytes:
@@ -82,27 +85,61 @@ def png(image) -> bytes:
     return buffer.getvalue()
 
 
-def view(image, points, blendshapes, looks, others, size: int) -> list[bytes]:
-    """Return photograph and masks of one view, then each drawing and its directions."""
+def square_of(image, region, size: int):
+    """Cut the square about a region out of a photograph."""
+    shrink = region.side / size
+    soft = cv2.GaussianBlur(image, (0, 0), 0.45 * shrink) if shrink > 1.3 else image
+    return cv2.warpAffine(
+        soft, region.to_square(size), (size, size), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+    )
+
+
+def become(image, head, neutral, region, own, other, size: int):
+    """Return the square of a photograph in which somebody has another's face: its target, made without a network.
+
+    The photograph is brought to the other's shape; inside the face shows the other's texture, in the light that lies
+    between the photograph and the person's own texture; eyes and the inside of the mouth stay the photograph's.
+    """
+    mesh = np.array([1.0, 1.0, -1.0])
+    worn = head.place(wearing(other.shape, head, neutral))
+    points = head.place(head.aligned)
+    picture = square_of(morphed(image, points * mesh, worn * mesh), region, size) / np.float32(255)
+    theirs, mine = (draw(face, head, neutral, region, size) for face in (other, Looks(other.shape, own.texture)))
+    where = np.ascontiguousarray(theirs[..., 3])
+    blur = lambda rows: cv2.GaussianBlur(rows * where[..., None], (0, 0), size / 14)  # noqa: E731
+    light = (blur(picture) + 0.02) / (blur((mine[..., :3] + 1) / 2) + 0.02)
+    lit = ((theirs[..., :3] + 1) / 2 * light.clip(0.2, 4)).clip(0, 1)
+    matrix = region.to_square(size)
+    flat = worn[:, :2] @ matrix[:, :2].T + matrix[:, 2]
+    share = cv2.erode(where, np.ones((3, 3), np.uint8), iterations=max(1, size // 64))
+    share = cv2.GaussianBlur(share, (0, 0), size / 100)
+    for ring in (*EYES, INNER_LIPS):
+        hole = filled((size, size), flat[list(ring)]).astype(np.float32) / 255
+        share = share * (1 - cv2.GaussianBlur(hole, (0, 0), size / 300))
+    return np.rint(255 * (picture + (lit - picture) * share[..., None])).clip(0, 255).astype(np.uint8)
+
+
+def views(image, points, blendshapes, looks, others, size: int) -> list[list[bytes]]:
+    """Return, for the person's own face and for each other one, photograph, masks, drawing and its directions."""
     head = Head.of(points)
     neutral = neutral_shape(head.aligned, expression_of(blendshapes))
     region = Region.of(head, neutral)
-    matrix = region.to_square(size)
-    shrink = region.side / size
-    soft = cv2.GaussianBlur(image, (0, 0), 0.45 * shrink) if shrink > 1.3 else image
-    square = cv2.warpAffine(soft, matrix, (size, size), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     matrix = region.to_square(MASK)
     inside = np.full(image.shape[:2], 255, np.uint8)
     known = cv2.warpAffine(inside, matrix, (MASK, MASK), flags=cv2.INTER_LINEAR, borderValue=0)
     outlines = (Region.of(head, neutral, cover).outline for cover in Cover)
     masks = [filled((MASK, MASK), outline @ matrix[:, :2].T + matrix[:, 2]) for outline in outlines]
-    parts = [webp(square, 88), png(np.dstack([*masks, known]))]
-    for face in (Looks(neutral, toned(looks.texture, tone_of(looks.texture)), looks.iris), *others):
+    mask = png(np.dstack([*masks, known]))
+    own = Looks(neutral, toned(looks.texture, tone_of(looks.texture)), looks.iris)
+    rows = []
+    for face in (own, *others):
+        is_own = face is own
+        photo = square_of(image, region, size) if is_own else become(image, head, neutral, region, own, face, OTHER)
         drawing = draw(face, head, neutral, region, DRAWING)
         drawing[..., 3] = 2 * drawing[..., 3] - 1
-        bytes_of = np.rint((drawing.clip(-1, 1) + 1) * 127.5).astype(np.uint8)
-        parts += [webp(bytes_of[..., :3]), webp(bytes_of[..., [4, 5, 3]], 80)]
-    return parts
+        pixels = np.rint((drawing.clip(-1, 1) + 1) * 127.5).astype(np.uint8)
+        rows.append([webp(photo, 88), mask, webp(pixels[..., :3]), webp(pixels[..., [4, 5, 3]], 80)])
+    return rows
 
 
 def main() -> int:
@@ -112,15 +149,17 @@ def main() -> int:
     parser.add_argument("--faces", type=Path, required=True)
     parser.add_argument("--people", type=Path, required=True)
     parser.add_argument("--limit", type=int)
+    parser.add_argument("--part", default="0/1", help="such as 0/2: the first half")
     options = parser.parse_args()
     left_out = set((options.faces / "heldout.txt").read_text(encoding="utf-8").split())
     files = [path for path in sorted((options.faces / "portraits").glob("*.jpg")) if path.stem not in left_out]
     files += sorted(options.people.glob("*.jpg"))
     if options.limit:
         files = files[:: max(1, len(files) // options.limit)]
-    detector, mesher, model, rng = Detector(), FaceMesh(), face_model(), np.random.default_rng(7)
+    part, n_parts = (int(number) for number in options.part.split("/"))
+    files = files[part::n_parts]
+    detector, mesher, model, rng = Detector(), FaceMesh(), face_model(), np.random.default_rng((7, part))
     parts: list[bytes] = []
-    counts: list[int] = []
     for path in files:
         image = cv2.imread(str(path))[..., ::-1].copy()
         found = detector.detect(image)
@@ -133,18 +172,16 @@ def main() -> int:
         born, tone = float(model.predicted(code[None], "born")[0]), tone_of(looks.texture)
         woman = bool(genders(model, code[None])[0] == "F")
         others = [draw_surrogate(woman, born, tone, rng).looks for _ in range(OTHERS)]
-        parts += view(image, points, mesh.blendshapes, looks, others, PHOTO)
-        counts.append(1 + OTHERS)
-        yaw = rng.uniform(*TURN) * rng.choice([-1, 1])
+        shown = views(image, points, mesh.blendshapes, looks, others, PHOTO)
         now = Head.of(points).yaw
-        yaw = now - float(np.clip(now - yaw, -FURTHEST, FURTHEST))
+        yaw = now - float(np.clip(now - rng.uniform(*TURN) * rng.choice([-1, 1]), -FURTHEST, FURTHEST))
         other, moved = turned(image, points, yaw, rng.uniform(-12, 12))
-        parts += view(other, moved, mesh.blendshapes, looks, others[:TURNED_OTHERS], TURNED)
-        counts.append(1 + TURNED_OTHERS)
+        shown += views(other, moved, mesh.blendshapes, looks, others[:TURNED_OTHERS], TURNED)
+        parts += [part for view in shown for part in view]
     offsets = np.cumsum([0, *map(len, parts)])
     blob = np.frombuffer(b"".join(parts), dtype=np.uint8)
-    np.savez(options.output, blob=blob, offsets=offsets, n_drawings=np.array(counts))
-    sys.stderr.write(f"{len(counts)} views of {len(files)} photographs, {len(blob) / 1e6:.1f} MB\n")
+    np.savez(options.output, blob=blob, offsets=offsets)
+    sys.stderr.write(f"{len(parts) // 4} views of {len(files)} photographs, {len(blob) / 1e6:.1f} MB\n")
     return 0
 
 

@@ -169,7 +169,7 @@ def deidentify_command(
         span=(parse_time(start, 0.0), parse_time(end, float("inf"))),
         regions=tuple(parse_region(text) for text in region or ()),
         encoding=Encoding(codec, quality, audio, tuple(keep_metadata or ())),  # type: ignore[arg-type]  # checked there
-        workers=workers or default_workers(),
+        workers=workers,
         device=device,
     )
     found, many = gather(media, frames=frames, output=Path(output))
@@ -236,7 +236,7 @@ def people_command(
     if output is not None:
         _check_sheet(output, may_exist=force)
     found, _ = gather(media, frames=frames)
-    listed = listing(found, workers=workers or default_workers(), sheet=output is not None)
+    listed = listing(found, workers=workers or max(1, (os.cpu_count() or 1) // 2), sheet=output is not None)
     if output is not None and listed.sheet is not None:
         write_sheet(listed.sheet, output)
         warnings.warn(f"{output} shows originals. Keep it.", PrivacyWarning, stacklevel=2)
@@ -246,11 +246,6 @@ def people_command(
         show(listed)
     if listed.failed:
         raise typer.Exit(ExitCode.WITHHELD)
-
-
-def default_workers() -> int:
-    """Return how many files are worked on at the same time: each keeps about two processors busy."""
-    return max(1, (os.cpu_count() or 1) // 2)
 
 
 def _check_sheet(path: Path, *, may_exist: bool) -> None:

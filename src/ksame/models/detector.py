@@ -191,12 +191,12 @@ def _enlargement(min_face: float) -> float:
 
     Examples
     --------
-    >>> [_enlargement(side) for side in (8, 12, 16, 24, 48)]
-    [3.0, 3.0, 2.0, 1.0, 0.5]
+    >>> [_enlargement(side) for side in (8, 12, 16, 18, 24, 48)]
+    [3.0, 3.0, 2.0, 1.3333333333333333, 1.0, 0.5]
     """
-    if min_face >= SMALLEST:
+    if min_face > 16:
         return SMALLEST / min_face
-    return 2.0 if min_face >= 16 else 3.0
+    return 2.0 if min_face == 16 else 3.0
 
 
 def _tiles(rgb: ByteArray, scale: float) -> Iterator[tuple[int, int, ByteArray, tuple[bool, bool, bool, bool]]]:

@@ -7,8 +7,9 @@ removed when all is done. Nothing stands under a final name before it is complet
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -62,8 +63,8 @@ class Options:
         Whether a recogniser judges the surrogates.
     looking : Looking
     encoding : Encoding
-    workers : int
-        Files that are worked on at the same time.
+    workers : int, optional
+        Files that are worked on at the same time; by default as many as keep all processors busy.
     device : str
         Where heads are invented: see :data:`ksame.models.runtime.DEVICES`.
     """
@@ -80,7 +81,7 @@ class Options:
     loop: bool = True
     looking: Looking = field(default_factory=Looking)
     encoding: Encoding = field(default_factory=Encoding)
-    workers: int = 1
+    workers: int | None = None
     device: str = "auto"
 
     def __post_init__(self) -> None:
@@ -237,6 +238,8 @@ def _run(
 ) -> Result:
     brake = Brake()
     recogniser = SFace()
+    workers = options.workers or default_workers([source.kind for _, _, source in media])
+    options = replace(options, workers=workers)
     seen = _looked(media, state, options, tracks, failed, brake, recogniser, resume=resume, track=track)
     everyone = join([one.cast for one in seen], options.looking.same_person)
     choice = _decided(seen, everyone, options, recogniser, state.seed, brake, track)
@@ -255,7 +258,7 @@ def _run(
         people = tuple(name for name in everyone.people if name in names.values())
         return Done(one.job, known.n_frames, people, known.at_risk, known.files)
 
-    done = each(seen, write, options.workers, brake, track, "replacing")
+    done = each(seen, write, workers, brake, track, "replacing")
     return Result(tuple(done), failed, choice, everyone, tuple(one.cast for one in seen), state.seed)
 
 
@@ -279,7 +282,7 @@ def _decided(
     )
     if options.method not in MASKS:
         inner = track if len(seen) == 1 else brake.track
-        each(seen, lambda one: _prepare(one, recogniser, inner), options.workers, brake, track, _KNOWING)
+        each(seen, lambda one: _prepare(one, recogniser, inner), options.workers or 1, brake, track, _KNOWING)
         give_back_memory()
     return make_plans(
         wishes,
@@ -293,6 +296,12 @@ def _decided(
         network=None if options.method in MASKS else finisher(options.device),
         track=track,
     )
+
+
+def default_workers(kinds: Sequence[str]) -> int:
+    """Return how many files are worked on at the same time: a photograph keeps one processor busy, a recording two."""
+    processors = os.cpu_count() or 1
+    return processors if all(kind == "photograph" for kind in kinds) else max(1, processors // 2)
 
 
 def _check_jobs(jobs: Sequence[Job]) -> None:
@@ -371,7 +380,7 @@ def _looked(
         place.mkdir(exist_ok=True)
         return _Seen(job, number, source, place, cast)
 
-    found = each(media, one, options.workers, brake, track, "looking")
+    found = each(media, one, options.workers or 1, brake, track, "looking")
     if tracks is not None:
         work.remember("tracks", sha256(tracks.read_bytes()).hexdigest())
     failed.update(
