@@ -52,7 +52,6 @@ def test_sface_knows_a_mirrored_and_a_brightened_copy(sface, astronaut, mesh, fa
 def write_onnx(file: Path, shape=("n", 3, 112, 112)) -> None:
     """A network that averages its input over blocks of 8 x 8 pixels."""
     onnx = pytest.importorskip("onnx", reason="needs the extra dev")
-    pytest.importorskip("onnxruntime", reason="needs the extra onnx")
     helper, kind = onnx.helper, onnx.TensorProto.FLOAT
     graph = helper.make_graph(
         [
@@ -90,7 +89,6 @@ def test_onnx_refuses_a_network_of_another_shape(tmp_path):
 
 
 def test_onnx_refuses_what_is_no_network(tmp_path):
-    pytest.importorskip("onnxruntime", reason="needs the extra onnx")
     with pytest.raises(ModelError, match=r"absent\.onnx: there is no such file"):
         OnnxRecogniser(tmp_path / "absent.onnx")
     (tmp_path / "text.onnx").write_text("hello")
@@ -101,9 +99,6 @@ def test_onnx_refuses_what_is_no_network(tmp_path):
 
 
 def test_a_missing_extra_is_named_with_the_command(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(ModelError, match=r"pip install 'ksame\[onnx\]'"):
-        OnnxRecogniser(tmp_path / "any.onnx")
     monkeypatch.setitem(sys.modules, "dlib", None)
     with pytest.raises(ModelError, match=r"pip install 'ksame\[dlib\]'"):
         DlibResNet(Store(tmp_path, offline=True))

@@ -21,6 +21,7 @@ from ksame.errors import InputError, ModelError
 from ksame.faces.faceset import ByteArray, FaceSet, FloatArray
 from ksame.models import Detection, Detector
 from ksame.models.pictures import as_rgb8, warp
+from ksame.models.runtime import session
 
 Box = tuple[float, float, float, float]
 
@@ -69,9 +70,7 @@ class Restorer:
     def __init__(self, file: Path | str, *, name: str | None = None) -> None:
         self._file = Path(file)
         self.name = self._file.stem if name is None else name
-        if not self._file.is_file():
-            raise ModelError(f"{self._file}: there is no such file; expected a network that restores faces, as ONNX.")
-        self._session = _session(self._file)
+        self._session = session(self._file)
         self.sha256 = hashlib.sha256(self._file.read_bytes()).hexdigest()
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         shape = list(inputs[0].shape)
@@ -236,12 +235,3 @@ def _square(shape: list[Any]) -> bool:
     if len(shape) != 4 or shape[1] != 3 or not isinstance(shape[2], int) or shape[2] != shape[3]:
         return False
     return shape[2] >= 16 and (not isinstance(shape[0], int) or shape[0] == 1)
-
-
-def _session(file: Path) -> Any:
-    import onnxruntime  # here, since it takes long to load
-
-    try:
-        return onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own classes have no common base
-        raise ModelError(f"{file}: onnxruntime cannot load this network ({error}).") from error

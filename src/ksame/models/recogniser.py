@@ -18,6 +18,7 @@ from ksame.errors import InputError, ModelError, parameter_error
 from ksame.faces.faceset import FloatArray
 from ksame.faces.registration import Similarity
 from ksame.models.pictures import as_rgb8, warp
+from ksame.models.runtime import session
 from ksame.models.store import Store
 
 # Where eyes, nose and mouth corners lie in the 112 x 112 pictures that ArcFace and its kin were trained on.
@@ -123,7 +124,7 @@ class OnnxRecogniser:
         self.threshold = threshold
         self._file = Path(file)
         self.name = self._file.stem if name is None else name
-        self._session = _session(self._file)
+        self._session = session(self._file)
         shape = list(self._session.get_inputs()[0].shape)
         if len(shape) != 4 or shape[1:] != [3, 112, 112]:
             raise ModelError(
@@ -170,19 +171,6 @@ class DlibResNet:
         crop = warp(as_rgb8(image), Similarity.estimate(_checked(points), _DLIB).matrix, 150)
         with self._lock:
             return np.array(self._network.compute_face_descriptor(crop), dtype=np.float64)
-
-
-def _session(file: Path) -> Any:
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise ModelError("OnnxRecogniser needs onnxruntime. Install it with `pip install 'ksame[onnx]'`.") from error
-    if not file.is_file():
-        raise ModelError(f"{file}: there is no such file; expected a recogniser in ONNX format.")
-    try:
-        return onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own classes have no common base
-        raise ModelError(f"{file}: onnxruntime cannot load this network ({error}).") from error
 
 
 def _checked(points: ArrayLike) -> FloatArray:
