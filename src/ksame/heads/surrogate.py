@@ -21,7 +21,7 @@ from ksame.heads.drawing import Looks
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.light import LUMA
 
-_YEARS, _TONE = 6.0, 0.12  # differences in age and in skin tone (log brightness) that count alike in choosing
+_YEARS, _TONE = 8.0, 0.07  # differences in age and in skin tone (log brightness) that count alike in choosing
 _FIRST, _SECOND = 8, 12  # of so many who fit best, one is drawn
 _SHARES = (0.5, 0.72)  # of the first
 _MORE = 1.2  # shapes are further from the mean than the mix of two is, by this factor

@@ -26,6 +26,7 @@ _REACH = 3.0  # side of the part that is searched, in sides of the face
 _TURNED = 40.0  # turned faces are looked for from this side on
 _PART, _SMALL = 288, 48  # longest side of the parts that are enlarged, and of the largest face looked for in them
 _STILL_PART, _STILL_SMALL = 560, 17.0  # the same in photographs, and the smallest face: enlarged by half, not thrice
+_STILL_SMALL_PICTURE = 600_000  # pixels of photographs in which turned faces are looked for as small as upright ones
 _COARSE, _WORTH = 48.0, 400  # side from which on coarse searches find faces; frames of fewer pixels get none
 _LARGE = 2500  # photographs with a longer side are not enlarged
 _ASIDE, _UNLIKE = 0.8, 2.0  # how far off, in sides, and how many times larger or smaller, an expected face may be
@@ -123,7 +124,8 @@ def _parts(length: int, longest: int = _PART) -> list[slice]:
 def search_still(detector: Detector, rgb: ByteArray) -> Search:
     """Search a photograph: small faces and turned ones always."""
     found = detector.detect(rgb, score=STILL)
-    found += detector.detect(rgb, score=STILL, min_face=_TURNED, rotations=TURNS)
+    turned = SMALLEST if rgb.shape[0] * rgb.shape[1] <= _STILL_SMALL_PICTURE else _TURNED
+    found += detector.detect(rgb, score=STILL, min_face=turned, rotations=TURNS)
     for part in _parts_of(rgb, _STILL_PART) if max(rgb.shape[:2]) <= _LARGE else ():
         found += _search_small(detector, rgb, part, STILL, _STILL_SMALL)
     return Search(distinct([one for one in found if one.side >= LEAST]), SMALLEST)
