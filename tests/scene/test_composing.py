@@ -61,7 +61,7 @@ def test_a_new_face_does_not_flicker(scene):
     new = composer(scene, replace())
     made = [new.compose(frame).astype(float).mean() for frame in frames]
     old = [frame.pixels.astype(float).mean() for frame in frames]
-    assert np.ptp(np.subtract(made, old)) < 0.5
+    assert np.abs(np.diff(np.subtract(made, old))).max() < 0.5  # from frame to frame; what surrounds it changes too
 
 
 def test_only_frames_within_the_span_change(scene):
