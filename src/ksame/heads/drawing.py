@@ -21,7 +21,7 @@ from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, IRISES, with_forehead
 
 _EYEBALL = (196, 186, 182)
-_MOUTH = (92, 52, 50)
+_MOUTH = (56, 30, 29)
 _PUPIL = 0.42  # radius of a pupil, in radii of the iris
 _FRACTION = 4  # bits of a pixel's fraction in OpenCV's drawing
 
