@@ -24,7 +24,9 @@ from ksame.spaces.facemodel.light import LUMA
 _YEARS, _TONE = 8.0, 0.07  # differences in age and in skin tone (log brightness) that count alike in choosing
 _FIRST, _SECOND = 8, 12  # of so many who fit best, one is drawn
 _SHARES = (0.5, 0.72)  # of the first
-_MORE = 1.05  # shapes, as far from the mean as the mix of two and a little further: with 1.2, mouths of some read as shut
+_MORE = (
+    1.05  # shapes, as far from the mean as the mix of two and a little further: with 1.2, mouths of some read as shut
+)
 _RED, _BLUE = (0.129, -0.591, -0.218), (-0.075, 0.151, -0.160)  # log R/G and B/G of skin of a tone: a fit, in powers of
 # the tone, to the cheeks of 560 evened faces; it takes the colour of the photographs' light away
 _TONES = (-1.3, -0.2)  # for which the fit holds

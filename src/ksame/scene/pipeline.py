@@ -32,7 +32,7 @@ from ksame.scene.media import Encoding, Media, Output, check_destination, open_m
 from ksame.scene.people import Everyone, join, treatments
 from ksame.scene.preparing import Prepared, prepare, subjects_of
 from ksame.scene.risk import AtRisk, stretches
-from ksame.scene.running import Brake, Counted, each
+from ksame.scene.running import Brake, Counted, each, in_order
 from ksame.scene.sightings import Cast
 from ksame.scene.work import Finished, Work, hashes, may_replace
 
@@ -424,8 +424,9 @@ def _write(
     with Output(
         one.media, destination, options.encoding, one.work / "out", resume=resume, force=force, run_key=key
     ) as output:
-        for frame in track(Counted(one.media, output.next_frame), "replacing"):
-            output.write(composer.compose(frame))
+        frames = track(Counted(one.media, output.next_frame), "replacing")
+        for pixels in in_order(frames, composer.compose):
+            output.write(pixels)
         n_frames = output.next_frame
         if n_frames != one.cast.n_frames:
             raise InputError(
