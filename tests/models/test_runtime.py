@@ -18,9 +18,7 @@ def test_a_gpu_that_is_not_there_is_said_so():
 
     if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
         pytest.skip("there is a GPU")
-    with pytest.raises(
-        UsageError, match="finds no GPU. Install onnxruntime-gpu"
-    ):
+    with pytest.raises(UsageError, match="finds no GPU. Install onnxruntime-gpu"):
         Finisher("cuda")
 
 

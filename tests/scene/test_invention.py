@@ -1,11 +1,14 @@
 """Heads that are invented: what they depend on, what they leave alone, what they keep of an expression."""
 
+import sys
+from pathlib import Path
+
 import cv2
 import numpy as np
 import pytest
 
 import ksame
-from ksame.heads.drawing import draw
+from ksame.heads.drawing import _mesh, draw
 from ksame.heads.head import Cover, Head, Region, expression_of, filled, neutral_shape, wearing
 from ksame.heads.invention import Invention, invent, taken_away
 from ksame.heads.surrogate import bank, draw_surrogate, tone_of, toned
@@ -226,3 +229,13 @@ def test_expressions_are_read_by_name():
     blendshapes = np.zeros(52)
     blendshapes[BLENDSHAPES.index("jawOpen")] = 0.7
     assert expression_of(blendshapes).max() == pytest.approx(0.7)
+
+
+def test_the_stored_mesh_is_the_one_that_would_be_built():
+    sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+    from coarse_mesh import coarse_mesh
+
+    picks, triangles = coarse_mesh()
+    stored_picks, warp, _ = _mesh()
+    assert np.array_equal(picks, stored_picks)
+    assert np.array_equal(triangles, warp.triangles)

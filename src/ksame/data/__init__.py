@@ -1,1 +1,1 @@
-"""Files that come with ksame: the face model, the people drawn from it, the mesh by which they are painted."""
+"""Files that come with ksame: face model, synthetic people, surrogates, finisher, mesh of drawings, sample media."""
