@@ -87,15 +87,16 @@ def invent(onto: ByteArray, hidden: Mask, invention: Invention, finisher: Finish
         return
     shifted = matrix.copy()
     shifted[:, 2] += matrix[:, :2] @ _origin(window)
-    surroundings, known = _square(part, unknown, shifted, size)
+    inside = filled(part.shape, region.outline - _origin(window))
+    hole = unknown | (inside > 0)  # also where another head, invented before, reaches into this region
+    surroundings, known = _square(part, hole, shifted, size)
     drawing = draw(invention.looks, invention.head, invention.neutral, region, size)
     made = _crisp(finisher.finish(drawing, surroundings, known))
-    inside = filled(part.shape, region.outline - _origin(window))
     share = _share(inside, region.side)
     flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
     new = cv2.warpAffine(made, shifted, part.shape[1::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
     new = (np.asarray(new) + 1) * np.float32(127.5)
-    new += _GRAIN * _noise_of(part, unknown | (inside > 0)) * _grain(part.shape[:2])[..., None]
+    new += _GRAIN * _noise_of(part, hole) * _grain(part.shape[:2])[..., None]
     old = np.where(unknown[..., None], np.uint8(0), part)  # hidden pixels are not read, even where they count nothing
     mixed = new * share[..., None] + old * (1 - share[..., None])
     change = (share > 0) & (~unknown | (inside > 0))
