@@ -29,8 +29,8 @@ from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, OUTLINE, drawn_points, with_forehead
 from ksame.spaces.facemodel.labels import genders
 
-PHOTO, TURNED, OTHER, DRAWING, MASK = 512, 384, 320, 256, 256
-OTHERS, TURNED_OTHERS = 3, 1
+PHOTO, TURNED, OTHER, DRAWING, MASK = 512, 320, 256, 256, 128
+OTHERS, TURNED_OTHERS = 2, 1
 TURN, FURTHEST = (14.0, 36.0), 42.0  # degrees that are added, and how far a head may be turned in all
 
 
@@ -138,7 +138,7 @@ def views(image, points, blendshapes, looks, others, size: int) -> list[list[byt
         drawing = draw(face, head, neutral, region, DRAWING)
         drawing[..., 3] = 2 * drawing[..., 3] - 1
         pixels = np.rint((drawing.clip(-1, 1) + 1) * 127.5).astype(np.uint8)
-        rows.append([webp(photo, 88), mask, webp(pixels[..., :3]), webp(pixels[..., [4, 5, 3]], 80)])
+        rows.append([webp(photo, 80), mask, webp(pixels[..., :3], 82), webp(pixels[..., [4, 5, 3]], 60)])
     return rows
 
 

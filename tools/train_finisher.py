@@ -26,6 +26,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 CHANNELS = (32, 64, 128, 176, 208)
 INPUTS = 10  # drawing: RGB, where, normals (2); surroundings: RGB, known
 PHOTO = 512  # side of the photographs, in pixels
+FIRST = 400  # steps in which only the critic learns of itself; its pull grows during the next so many
 
 
 class Residual(nn.Module):
@@ -75,6 +76,30 @@ class Network(nn.Module):
         return torch.tanh(F.pixel_shuffle(self.head(h), 2))
 
 
+class Critic(nn.Module):
+    """Tells patches of photographs from finished ones; returns what it sees at each level, its verdict last.
+
+    It is told where the region is, and where the drawing. On photographs of other people it did not learn; beside the
+    photograph that was to be finished it does.
+    """
+
+    def __init__(self, n: int = 64) -> None:
+        super().__init__()
+        widths = (n, 2 * n, 4 * n, 6 * n)
+        self.first = nn.Conv2d(5, n, 4, 2, 1)
+        self.rest = nn.ModuleList(
+            nn.Sequential(nn.Conv2d(a, b, 4, 2 if i < 2 else 1, 1), nn.InstanceNorm2d(b, affine=True))
+            for i, (a, b) in enumerate(pairwise(widths))
+        )
+        self.last = nn.Conv2d(widths[-1], 1, 4, 1, 1)
+
+    def forward(self, x):
+        seen = [F.leaky_relu(self.first(x), 0.2)]
+        for block in self.rest:
+            seen.append(F.leaky_relu(block(seen[-1]), 0.2))
+        return [*seen, self.last(seen[-1])]
+
+
 class Perception(nn.Module):
     """The first blocks of EfficientNet-Lite0, written out as a plain list of layers by ``tools/perception.py``."""
 
@@ -109,7 +134,7 @@ class Perception(nn.Module):
 
 
 def unpack(paths: list[Path]):
-    """Return photographs, masks, drawings and directions, each (n, 3, size, size): see ``prepare_finisher.py``."""
+    """Return photographs, masks, drawings and directions, each (n, 3, size, size), and which photographs are real."""
     pictures = []
     for path in paths:
         stored = np.load(path)
@@ -127,7 +152,11 @@ def unpack(paths: list[Path]):
         else F.interpolate(photo[None].float(), PHOTO, mode="bicubic")[0].clamp(0, 255).byte()
         for photo in pictures[::4]
     ]
-    return [torch.stack(rows).to(DEVICE) for rows in (photos, pictures[1::4], pictures[2::4], pictures[3::4])]
+    real = torch.tensor([i for i, photo in enumerate(pictures[::4]) if photo.shape[1] == PHOTO], device=DEVICE)
+    return [
+        *(torch.stack(rows).to(DEVICE) for rows in (photos, pictures[1::4], pictures[2::4], pictures[3::4])),
+        real,
+    ]
 
 
 def blur(x, sigma: float):
@@ -145,7 +174,7 @@ class Data:
     """Draws batches, varied on the GPU."""
 
     def __init__(self, paths: list[Path]) -> None:
-        self.photos, self.masks, self.drawings, self.normals = unpack(paths)
+        self.photos, self.masks, self.drawings, self.normals, self.real = unpack(paths)
         self.small = {PHOTO: self.photos}
         for size in (PHOTO // 2, PHOTO // 4):
             self.small[size] = torch.cat(
@@ -153,9 +182,14 @@ class Data:
             )
 
     def batch(self, n: int, size: int):
-        """Return inputs, targets, where the region is, and what is known of the photographs."""
+        """Return inputs, targets, where the region is, and what is known.
+
+        The first third of the targets is soft, as small faces and films are; the last third are real photographs.
+        """
         rand = lambda *shape: torch.rand(*shape, device=DEVICE)  # noqa: E731
+        third = n // 3
         i = torch.randint(0, len(self.photos), (n,), device=DEVICE)
+        i[n - third :] = self.real[torch.randint(0, len(self.real), (third,), device=DEVICE)]
         angle, zoom = (rand(n) - 0.5) * 0.4, torch.exp((rand(n) - 0.5) * 0.4)
         flip = torch.where(rand(n) < 0.5, -1.0, 1.0)
         shift = (rand(n, 2) - 0.5) * 0.12
@@ -191,8 +225,7 @@ class Data:
         tint = torch.exp((rand(n, 3, 1, 1) - 0.5) * 0.08) * torch.exp((rand(n, 1, 1, 1) - 0.5) * 0.2)
         drawing = ((drawing * tint).clamp(0, 1) * 2 - 1) * where
         photo = photo * 2 - 1
-        # a third of the pictures are soft, as small faces and films are
-        soft = torch.randperm(n, device=DEVICE)[: n // 3]
+        soft = slice(0, third)
         low = int(size * (0.25 + 0.6 * float(torch.rand(()))))
         photo[soft] = F.interpolate(
             F.interpolate(photo[soft], size=low, mode="bilinear", antialias=True, align_corners=False),
@@ -215,63 +248,120 @@ def grown(mask, pixels: int):
     return F.max_pool2d(mask, 2 * pixels + 1, 1, pixels)
 
 
+def patches(region, verdict):
+    """Return which patches of a verdict, (n, 1, h, w), look at a region."""
+    return (F.adaptive_max_pool2d(region, verdict.shape[-2:]) > 0).float()
+
+
+def mean_over(values, weights):
+    return (values * weights).sum() / weights.sum().clamp(min=1)
+
+
+class Trainer:
+    """The network, its critic, and one step of each."""
+
+    def __init__(self, data: Data, options: argparse.Namespace) -> None:
+        self.data, self.rate = data, options.rate
+        self.network = Network().to(DEVICE).to(memory_format=torch.channels_last)
+        if options.start:
+            stored = torch.load(options.start, map_location=DEVICE)
+            self.network.load_state_dict({k: v.float() for k, v in stored.items()})
+        self.mean = Network().to(DEVICE)
+        self.mean.load_state_dict(self.network.state_dict())
+        self.critic = Critic().to(DEVICE).to(memory_format=torch.channels_last)
+        self.steps = torch.optim.Adam(self.network.parameters(), options.rate, betas=(0.5, 0.99))
+        self.critic_steps = torch.optim.Adam(self.critic.parameters(), options.rate, betas=(0.5, 0.99))
+        self.perception = Perception(options.features).to(DEVICE).requires_grad_(False)
+        self.adversary, self.step = options.adversary, 0
+        self.apart = torch.zeros((), device=DEVICE)  # how well the critic tells: its pull is as strong
+
+    def run(self, size: int, n: int, pace: float) -> dict[str, float]:
+        """Do one step; ``pace`` is the share of the full rate of learning."""
+        for group in self.steps.param_groups + self.critic_steps.param_groups:
+            group["lr"] = self.rate * pace
+        with torch.no_grad():
+            inputs, photo, region, known = self.data.batch(n, size)
+            edge = torch.maximum(blur(grown(region, size // 64), size / 128), region)
+            drawn, wanted = inputs[:, 3:4], photo * known
+            places = torch.cat([region, drawn], 1)
+        with torch.autocast(DEVICE, torch.bfloat16):
+            made = self.network(inputs.contiguous(memory_format=torch.channels_last)).float()
+        leaf = made.detach().requires_grad_(True)
+        whole = (leaf * edge + photo * (1 - edge)) * known
+        crisp, real = slice(n // 3, None), slice(n - n // 3, None)
+        figures = self._teach(
+            torch.cat([whole, places], 1).detach()[crisp], torch.cat([wanted, places], 1)[real], region[crisp]
+        )
+        weight = (edge + 0.02) * known * (0.5 + 1.5 * drawn)
+        l1 = ((leaf - photo).abs() * weight).sum() / weight.sum() / 3
+        with torch.autocast(DEVICE, torch.bfloat16):
+            with torch.no_grad():
+                goal = self.perception(wanted)
+            felt = sum(
+                (p - q).abs().mean() / (q.abs().mean() + 1e-4)
+                for p, q in zip(self.perception(whole), goal, strict=True)
+            )
+            verdict = self.critic(torch.cat([whole, places], 1)[crisp])[-1]
+            fooled = -mean_over(verdict, patches(region[crisp], verdict))
+        near, far = (
+            torch.autograd.grad(term, leaf, retain_graph=True)[0].float() for term in (3 * l1 + 0.5 * felt, fooled)
+        )
+        share = self.adversary * min(1.0, max(0.0, self.step / FIRST - 1)) * self.apart.clamp(0, 1)
+        pull = near * (1 - 0.4 * region * (1 - drawn)) + share * near.norm() / (far.norm() + 1e-12) * far
+        self.steps.zero_grad(set_to_none=True)
+        made.backward(pull)
+        nn.utils.clip_grad_norm_(self.network.parameters(), 5.0)
+        self.steps.step()
+        with torch.no_grad():
+            keep = min(0.999, (self.step + 1) / (self.step + 10))
+            torch._foreach_lerp_(list(self.mean.parameters()), list(self.network.parameters()), 1 - keep)
+        self.step += 1
+        return {"l1": l1.item(), "felt": felt.item(), **figures} if figures else {}
+
+    def _teach(self, made, shown, region) -> dict[str, float]:
+        """Teach the critic; the last rows of ``made`` were to become the rows of ``shown``."""
+        with torch.autocast(DEVICE, torch.bfloat16):
+            no, yes = self.critic(made)[-1], self.critic(shown)[-1]
+        there = patches(region, no)
+        here = there[-len(shown) :]
+        loss = mean_over(F.relu(1 + no), there) + mean_over(F.relu(1 - yes), here)
+        self.critic_steps.zero_grad(set_to_none=True)
+        loss.backward()
+        self.critic_steps.step()
+        self.apart.lerp_((mean_over(yes, here) - mean_over(no, there)).detach().float(), 0.02)
+        if (self.step + 1) % 400:
+            return {}
+        return {"no": mean_over(no, there).item(), "yes": mean_over(yes, here).item(), "apart": self.apart.item()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pairs", type=Path, nargs="+")
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--features", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=540)
-    parser.add_argument("--start", type=Path)
+    parser.add_argument("--start", type=Path, help="weights to go on from")
     parser.add_argument("--rate", type=float, default=3e-4)
+    parser.add_argument("--adversary", type=float, default=0.7, help="pull of the critic, in pulls of the photograph")
     options = parser.parse_args()
     torch.backends.cudnn.benchmark = True
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     torch.manual_seed(1)
     data = Data(options.pairs)
-    network, mean = Network().to(DEVICE).to(memory_format=torch.channels_last), Network().to(DEVICE)
-    if options.start:
-        stored = torch.load(options.start, map_location=DEVICE)
-        network.load_state_dict({k: v.float() for k, v in stored.items()})
-    mean.load_state_dict(network.state_dict())
-    steps = torch.optim.Adam(network.parameters(), options.rate, betas=(0.9, 0.99))
-    perception = Perception(options.features).to(DEVICE).requires_grad_(False)
-    print("weights", sum(p.numel() for p in network.parameters()) / 1e6, "views", len(data.photos), flush=True)
+    trainer = Trainer(data, options)
+    print("weights", sum(p.numel() for p in trainer.network.parameters()) / 1e6, "views", len(data.photos), flush=True)
     sizes = (
-        ((256, 40), (256, 40), (128, 96), (512, 12)) if DEVICE == "cuda" else ((256, 4), (256, 4), (128, 10), (512, 2))
+        ((256, 32), (256, 32), (128, 80), (512, 10)) if DEVICE == "cuda" else ((256, 4), (256, 4), (128, 10), (512, 2))
     )
-    begun, step = time.time(), 0
+    begun = time.time()
     while (spent := time.time() - begun) < options.seconds:
-        for group in steps.param_groups:
-            group["lr"] = options.rate * min(1.0, (step + 1) / 200, max(0.05, (1 - spent / options.seconds) / 0.4))
-        size, n = sizes[step % len(sizes)]
-        with torch.no_grad():
-            inputs, photo, region, known = data.batch(n, size)
-            edge = torch.maximum(blur(grown(region, size // 64), size / 128), region)
-            weight = (edge + 0.02) * known * (1 + inputs[:, 3:4])
-            wanted = photo * known
-        with torch.autocast(DEVICE, torch.bfloat16):
-            made = network(inputs.contiguous(memory_format=torch.channels_last)).float()
-        whole = (made * edge + photo * (1 - edge)) * known
-        l1 = ((made - photo).abs() * weight).sum() / weight.sum() / 3
-        with torch.autocast(DEVICE, torch.bfloat16):
-            with torch.no_grad():
-                goal = perception(wanted)
-            felt = sum(
-                (p - q).abs().mean() / (q.abs().mean() + 1e-4) for p, q in zip(perception(whole), goal, strict=True)
-            )
-        steps.zero_grad(set_to_none=True)
-        (3 * l1 + 0.5 * felt).backward()
-        nn.utils.clip_grad_norm_(network.parameters(), 5.0)
-        steps.step()
-        with torch.no_grad():
-            keep = min(0.999, (step + 1) / (step + 10))
-            torch._foreach_lerp_(list(mean.parameters()), list(network.parameters()), 1 - keep)
-        step += 1
-        if step % (400 if DEVICE == "cuda" else 20) == 0:
-            print(f"{step} {spent:.0f}s l1 {l1.item():.4f} felt {felt.item():.3f}", flush=True)
+        size, n = sizes[trainer.step % len(sizes)]
+        pace = min(1.0, (trainer.step + 1) / 200, max(0.05, (1 - spent / options.seconds) / 0.3))
+        if figures := trainer.run(size, n, pace):
+            print(trainer.step, f"{spent:.0f}s", *(f"{k} {v:.3f}" for k, v in figures.items()), flush=True)
     options.output.mkdir(parents=True, exist_ok=True)
-    torch.save({k: v.half().cpu() for k, v in mean.state_dict().items()}, options.output / "finisher.pt")
-    print("done", step, flush=True)
+    torch.save({k: v.half().cpu() for k, v in trainer.mean.state_dict().items()}, options.output / "finisher.pt")
+    print("done", trainer.step, flush=True)
 
 
 if __name__ == "__main__":

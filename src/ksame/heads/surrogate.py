@@ -21,12 +21,14 @@ from ksame.heads.drawing import Looks
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.light import LUMA
 
-_YEARS, _TONE = 8.0, 0.07  # differences in age and in skin tone (log brightness) that count alike in choosing
+_YEARS, _TONE = 8.0, 0.05  # differences in age and in skin tone (log brightness) that count alike in choosing
 _FIRST, _SECOND = 8, 12  # of so many who fit best, one is drawn
 _SHARES = (0.5, 0.72)  # of the first
 _MORE = (
     1.05  # shapes, as far from the mean as the mix of two and a little further: with 1.2, mouths of some read as shut
 )
+_YOUNGER, _READ = 7.0, 3.0  # years by which a mix of two, and then a finished head, reads younger than its parts
+_AGED = 16.0  # most years by which a mix is made older or younger along the face model's direction of age
 _RED, _BLUE = (0.129, -0.591, -0.218), (-0.075, 0.151, -0.160)  # log R/G and B/G of skin of a tone: a fit, in powers of
 # the tone, to the cheeks of 560 evened faces; it takes the colour of the photographs' light away
 _TONES = (-1.3, -0.2)  # for which the fit holds
@@ -77,14 +79,14 @@ class Bank:
         decoded: Any = cv2.imdecode(self.encoded[i], cv2.IMREAD_COLOR)
         return np.asarray(decoded[..., ::-1], dtype=np.float32)
 
-    def mix(self, first: int, second: int, share: float, tone: float) -> Surrogate:
-        """Mix two faces; ``share`` is that of the first, ``tone`` what the skin becomes."""
+    def mix(self, first: int, second: int, share: float, born: float, tone: float) -> Surrogate:
+        """Mix two faces; ``share`` is that of the first, ``born`` and ``tone`` what age and skin become."""
         shape = face_model().base + _MORE * (share * self.shapes[first] + (1 - share) * self.shapes[second])
         one, other = (toned(self.texture(i), tone).astype(np.float32) for i in (first, second))
         texture = np.rint(share * one + (1 - share) * other).astype(np.uint8)
         red, green, blue = self.irises[first].tolist()
-        born = share * self.born[first] + (1 - share) * self.born[second]
-        return Surrogate(Looks(shape, texture, (red, green, blue)), float(born), tone)
+        looks, born = _aged(Looks(shape, texture, (red, green, blue)), born)
+        return Surrogate(looks, born, tone)
 
 
 @lru_cache(maxsize=1)
@@ -100,12 +102,25 @@ def draw_surrogate(woman: bool, born: float, tone: float, rng: np.random.Generat
     """Draw somebody of a gender, about a year of birth and a skin tone."""
     faces = bank()
     alike = np.flatnonzero(faces.women == woman)
-    apart = np.abs(faces.born[alike] - born) / _YEARS + np.abs(faces.tones[alike] - tone) / _TONE
+    apart = np.abs(faces.born[alike] - (born - _YOUNGER)) / _YEARS + np.abs(faces.tones[alike] - tone) / _TONE
     first = int(rng.choice(alike[np.argsort(apart, kind="stable")[:_FIRST]]))
     apart = apart + np.abs(faces.tones[alike] - faces.tones[first]) / _TONE
     apart[alike == first] = np.inf
     second = int(rng.choice(alike[np.argsort(apart, kind="stable")[:_SECOND]]))
-    return faces.mix(first, second, float(rng.uniform(*_SHARES)), tone)
+    return faces.mix(first, second, float(rng.uniform(*_SHARES)), born, tone)
+
+
+def _aged(looks: Looks, born: float) -> tuple[Looks, float]:
+    """Make a face read as born in a year once it is finished, as far as it goes; also return the year it reached."""
+    model = face_model()
+    none, step = np.zeros((1, model.n_codes)), model.direction("born")[None]
+    code = model.encode(looks.shape, (looks.texture[model.warp.mask] / 255).astype(np.float32))
+    now, rate = model.predicted(code[None], "born")[0], np.ptp(model.predicted(np.concatenate([none, step]), "born"))
+    years = float(np.clip((born - _READ - now) / rate, -_AGED, _AGED))
+    shape = looks.shape + (model.shapes(years * step) - model.shapes(none))[0]
+    change = 255 * model.warp.image((model.textures(years * step) - model.textures(none))[0])
+    texture = np.rint((looks.texture + change).clip(0, 255)).astype(np.uint8)
+    return Looks(shape, texture, looks.iris), float(now + _READ + years * rate)
 
 
 def modelled(code: FloatArray) -> Surrogate:
