@@ -1,21 +1,23 @@
 """The block-quantised networks of the OpenCV Zoo, made fit for ONNX Runtime, which runs them faster than OpenCV does.
 
 The files are kept as they were published. ONNX Runtime refuses them for declarations only: inputs that nothing reads,
-sizes fixed to one picture, and blocks where a tensor has one scale. Each is mended in the bytes without moving any: a
-field gets a number that ONNX does not use, a fixed size becomes a named one of the same length.
+sizes fixed to one picture, and blocks where a tensor has one scale. These are mended when a file is loaded. PReLU,
+for which it has no quick way, is put together of four operations for which it has, to the same bits.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from string import ascii_lowercase
 
 from ksame.models.landmarker import varint
 
-_GRAPH = 7  # field of a model; the others are fields of a graph
-_INPUT, _OUTPUT, _VALUE_INFO = 11, 12, 13
-_UNUSED = 9 << 3 | 2  # key of a field that readers skip
+# Numbers of fields: of a model; of a graph; of a node.
+_GRAPH = 7
+_NODE, _INPUT, _OUTPUT, _VALUE_INFO = 1, 11, 12, 13
+_READS, _WRITES, _KIND = 1, 2, 4
+_BYTES = 2  # the wire type of what has a length
 _FIXED = re.compile(rb"\x0a\x03\x08[\x80-\xff][\x01-\x7f]")  # a dimension from 128 on
 _NAMED = b"\x0a\x03\x12\x01"  # a dimension with a name of one letter
 # A block of 64 along axis 0. Where that is all of a tensor, ONNX wants no block: 0.
@@ -32,29 +34,74 @@ def mended(model: bytes, *, any_size: bool = False) -> bytes:
     any_size : bool
         Take pictures of any size; for networks none of whose biases has more than one block.
     """
-    out = bytearray(model)
-    begin, end = next((start, stop) for number, _, start, stop in _fields(model, 0, len(model)) if number == _GRAPH)
-    inputs, names = 0, iter(ascii_lowercase.encode())
-    for number, key, start, stop in _fields(model, begin, end):
+    return b"".join(
+        _field(_GRAPH, _graph(value, any_size)) if number == _GRAPH else whole
+        for number, whole, value in _fields(model)
+    )
+
+
+def _graph(graph: bytes, any_size: bool) -> bytes:
+    parts, inputs, names = [], 0, iter(ascii_lowercase.encode())
+    for number, whole, value in _fields(graph):
         inputs += number == _INPUT
-        if number == _VALUE_INFO or (number == _INPUT and inputs > 1):
-            out[key] = _UNUSED
+        if number == _NODE:
+            parts.append(_nodes(whole.replace(_BLOCK, _NO_BLOCK) if any_size else whole, value))
         elif any_size and number in (_INPUT, _OUTPUT):
-            out[start:stop] = _FIXED.sub(lambda _: _NAMED + bytes([next(names)]), model[start:stop])
-    return bytes(out).replace(_BLOCK, _NO_BLOCK) if any_size else bytes(out)
+            parts.append(_FIXED.sub(lambda _: _NAMED + bytes([next(names)]), whole))
+        elif number != _VALUE_INFO and not (number == _INPUT and inputs > 1):
+            parts.append(whole)
+    return b"".join(parts)
 
 
-def _fields(message: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield number, place of the key, begin and end of every field of a protocol-buffers message.
+def _nodes(whole: bytes, node: bytes) -> bytes:
+    """Return a node as it is, or what stands for a PReLU: max(x, 0) + slope * (x - max(x, 0))."""
+    parts = [(number, value) for number, _, value in _fields(node)]
+    if (_KIND, b"PRelu") not in parts:
+        return whole
+    x, slope = (value for number, value in parts if number == _READS)
+    (out,) = (value for number, value in parts if number == _WRITES)
+    above, below, scaled = (out + mark for mark in (b"_above", b"_below", b"_scaled"))
+    return (
+        _node(b"Relu", [x], above)
+        + _node(b"Sub", [x, above], below)
+        + _node(b"Mul", [below, slope], scaled)
+        + _node(b"Add", [above, scaled], out)
+    )
+
+
+def _node(kind: bytes, reads: Sequence[bytes], writes: bytes) -> bytes:
+    names = b"".join(_field(_READS, name) for name in reads)
+    return _field(_NODE, names + _field(_WRITES, writes) + _field(_KIND, kind))
+
+
+def _field(number: int, value: bytes) -> bytes:
+    r"""Return a field that has a length, as protocol buffers write it.
 
     Examples
     --------
-    >>> list(_fields(bytes([0x08, 0x96, 0x01, 0x12, 0x02, 0x68, 0x69]), 0, 7))
-    [(1, 0, 1, 3), (2, 3, 5, 7)]
+    >>> _field(2, b"hi")
+    b'\x12\x02hi'
     """
-    while at < end:
-        key = at
-        tag, start = varint(message, at)
-        value, after = varint(message, start)
-        begin, at = (after, after + value) if tag & 7 == 2 else (start, after)
-        yield tag >> 3, key, begin, at
+    length, rest = b"", len(value)
+    while rest > 127:
+        length += bytes([rest & 127 | 128])
+        rest >>= 7
+    return bytes([number << 3 | _BYTES]) + length + bytes([rest]) + value
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    r"""Yield number, all bytes and the value of every field of a protocol-buffers message.
+
+    Examples
+    --------
+    >>> list(_fields(bytes([0x08, 0x96, 0x01, 0x12, 0x02, 0x68, 0x69])))
+    [(1, b'\x08\x96\x01', b'\x96\x01'), (2, b'\x12\x02hi', b'hi')]
+    """
+    at = 0
+    while at < len(message):
+        tag, begin = varint(message, at)
+        value, end = varint(message, begin)
+        if tag & 7 == _BYTES:
+            begin, end = end, end + value
+        yield tag >> 3, message[at:end], message[begin:end]
+        at = end
