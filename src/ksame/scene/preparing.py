@@ -14,7 +14,6 @@ from ksame.heads.head import EXPRESSION, Head, Region, expression_of
 from ksame.heads.surrogate import tone_of
 from ksame.models import Recogniser, five_points
 from ksame.scene.identities import Subject, View
-from ksame.scene.looking.storage import give_back_memory
 from ksame.scene.media import Frame
 from ksame.scene.neutral import neutral_of
 from ksame.scene.people import Everyone
@@ -84,7 +83,6 @@ def prepare(frames: Iterable[Frame], cast: Cast, recogniser: Recogniser, *, peop
                 continue
             views[track.person].append(_view(frame.pixels, face.points, neutral, recogniser))
             readings[track.person].append(read(frame.pixels, face.points, face.blendshapes))
-            give_back_memory()
         if frame.index >= last:
             break
     return Prepared({name: tuple(seen) for name, seen in views.items()}, dict(readings))

@@ -94,7 +94,8 @@ def look(
     finally:
         cv2.setNumThreads(threads)
     found = _finished(watcher, work)  # after the threads gave their networks back
-    give_back_memory()
+    if not still:  # the next photograph needs as much again
+        give_back_memory()
     if growing is not None:
         shutil.rmtree(growing, ignore_errors=True)
     return found
@@ -263,7 +264,8 @@ def _credible(face: Face, options: Looking) -> bool:
 
 def _finished(watcher: _Watcher, work: Path | None) -> Cast:
     """Fill, smooth and join what was seen."""
-    give_back_memory()
+    if not watcher.still:
+        give_back_memory()
     watcher.recognise()
     ended = sorted(watcher.ended, key=lambda e: (e.face.first, e.face.number))
     bounds = list(pairwise([0, *watcher.cuts, watcher.n_frames]))
