@@ -111,31 +111,33 @@ class Detector:
             raise parameter_error("rotations", "detect", "quarter turns out of 90, 180 and 270", tuple(rotations))
         rgb = as_rgb8(image)
         scale = _enlargement(min(min_face, TINY) if tiny else min_face)
-        rows = [
-            _turn_back(self._search(np.ascontiguousarray(np.rot90(rgb, turn // 90)), scale, score), turn, rgb.shape)
-            for turn in sorted({0, *rotations})
-        ]
+        turns = sorted({0, *rotations})
+        rows = [np.empty((0, 15))]
+        while True:
+            last = max(rgb.shape[:2]) * scale <= SMALLEST * _REDUCE
+            picture = _resized(rgb, scale)
+            for turn in turns:
+                seen = self._search(np.ascontiguousarray(np.rot90(picture, turn // 90)), score)
+                if not last:
+                    seen = seen[seen[:, 2:4].max(axis=1) <= _LARGEST]
+                rows.append(_turn_back(_rescale(seen, 1 / scale), turn, rgb.shape))
+            if last:
+                break
+            scale /= _REDUCE
         found = _suppress(np.concatenate(rows))
         return [_detection(row) for row in found]
 
-    def _search(self, rgb: ByteArray, scale: float, score: float) -> FloatArray:
-        """Search at ``scale`` and in reduced copies; rows of shape (n_faces, 15)."""
+    def _search(self, rgb: ByteArray, score: float) -> FloatArray:
+        """Search a picture as it is, in tiles; rows of shape (n_faces, 15)."""
         rows = [np.empty((0, 15))]
-        longest = max(rgb.shape[:2])
-        while True:
-            last = longest * scale <= SMALLEST * _REDUCE
-            for left, top, tile, inner in _tiles(rgb, scale):
-                seen = self._network.find(tile, score)
-                seen = seen[~_cut(seen, tile.shape, inner)]
-                if not last:
-                    seen = seen[seen[:, 2:4].max(axis=1) <= _LARGEST]
-                seen[:, :14:2] += left
-                seen[:, 1:14:2] += top
-                seen[:, 2:4] -= (left, top)  # width and height do not shift
-                rows.append(_rescale(seen, 1 / scale))
-            if last:
-                return np.concatenate(rows)
-            scale /= _REDUCE
+        for left, top, tile, inner in _tiles(rgb):
+            seen = self._network.find(tile, score)
+            seen = seen[~_cut(seen, tile.shape, inner)]
+            seen[:, :14:2] += left
+            seen[:, 1:14:2] += top
+            seen[:, 2:4] -= (left, top)  # width and height do not shift
+            rows.append(seen)
+        return np.concatenate(rows)
 
 
 def detect(
@@ -163,14 +165,17 @@ def _enlargement(min_face: float) -> float:
     return 2.0 if min_face == 16 else 3.0
 
 
-def _tiles(rgb: ByteArray, scale: float) -> Iterator[tuple[int, int, ByteArray, tuple[bool, bool, bool, bool]]]:
+def _resized(rgb: ByteArray, scale: float) -> ByteArray:
+    """Enlarge or reduce a picture."""
+    if scale == 1:
+        return rgb
+    size = tuple(max(1, round(side * scale)) for side in rgb.shape[1::-1])
+    way = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(rgb, size, interpolation=way), dtype=np.uint8)
+
+
+def _tiles(rgb: ByteArray) -> Iterator[tuple[int, int, ByteArray, tuple[bool, bool, bool, bool]]]:
     """Yield left, top and pixels of equal tiles, and which edges (l, t, r, b) lie inside the picture."""
-    if scale != 1:
-        size = tuple(max(1, round(side * scale)) for side in rgb.shape[1::-1])
-        rgb = np.asarray(
-            cv2.resize(rgb, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR),
-            dtype=np.uint8,
-        )
     height, width = rgb.shape[:2]
     for top, bottom in _spans(height):
         for left, right in _spans(width):
