@@ -24,7 +24,9 @@ from ksame.spaces.facemodel.labels import genders
 VIEWS = 2
 """Views of a person in one recording by which surrogates are judged."""
 _ALL_VIEWS = 6  # of one person over all files
-_LARGEST = 400.0  # side above which the square of a view is reduced: recognisers look at 112 pixels
+# Side above which the square of a view is reduced: recognisers look at 112 pixels. At 256, SFace's likeness of 30 heads
+# was nearer to that of the published picture (0.025 below it, correlation 0.89) than at 400 (0.033, 0.86).
+_LARGEST = 256.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,8 +81,8 @@ def look(
         growing = work / "growing"
         shutil.rmtree(growing, ignore_errors=True)
         growing.mkdir(parents=True)
-    # Whole frames are searched in a thread of their own: a network for whole frames takes much memory a thread. OpenCV
-    # gets no threads beside these: a search takes as long with two, and half as much work again.
+    # Whole frames are searched in one thread of their own: a search takes much memory. OpenCV gets no threads beside
+    # these: with two, a picture is resized no sooner, for half as much work again.
     threads = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:
