@@ -1,5 +1,6 @@
 import csv
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cv2
@@ -40,6 +41,28 @@ def copies(picture, points):
 
 def test_sface_contract(sface, astronaut, mesh):
     check_recogniser(sface, astronaut, five_points(mesh))
+
+
+def test_sface_sees_what_opencv_sees_in_the_same_file(sface, astronaut, mesh, face):
+    network = cv2.FaceRecognizerSF.create(str(Store().path("sface")), "")
+    picture = np.ascontiguousarray(astronaut[..., ::-1])
+    for points in (five_points(mesh), face.points, face.points + np.array([40, 25])):
+        row = np.zeros((1, 15), dtype=np.float32)
+        row[0, 4:14] = np.ravel(points)
+        vector = network.feature(network.alignCrop(picture, row))[0]
+        assert sface.embed(astronaut, points) @ vector / np.linalg.norm(vector) > 0.999
+
+
+def test_sface_serves_several_threads_and_may_be_forgotten_meanwhile(sface, astronaut, face):
+    expected = sface.embed(astronaut, face.points)
+
+    def embed(number):
+        if number % 5 == 0:
+            sface.forget()
+        return sface.embed(astronaut, face.points)
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all(np.array_equal(expected, vector) for vector in pool.map(embed, range(12)))
 
 
 def test_sface_knows_a_mirrored_and_a_brightened_copy(sface, astronaut, mesh, face):

@@ -7,7 +7,6 @@ a reduced copy. Measured at 1920 x 1080 with the picture enlarged 1 / 2 / 3 time
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from ksame.errors import parameter_error
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.models.pictures import as_rgb8
 from ksame.models.store import Store
+from ksame.models.yunet import SAME, yunet
 
 SMALLEST = 24  # side in pixels of the smallest face that the network finds almost always
 TINY = 12  # what `tiny` looks for
@@ -27,10 +27,6 @@ _TILE = 1920  # larger pictures are cut, so that memory stays bounded
 _LARGEST = 320  # above, the network sees parts; the next reduced copy has such a face at a quarter of the size
 _REDUCE = 4
 _OVERLAP = 128  # a face cut by a tile's edge is smaller than this or found in the reduced copy
-_NARROWEST = 64  # OpenCV reads uninitialised memory when YuNet is given less than 33 pixels in either direction
-_NETWORKS = 16  # kept a thread, for tiles of different sizes
-_PIXELS = 1 << 19  # of all tiles together whose networks are kept: they hold 100 bytes a pixel
-_SAME = 0.3  # overlap (intersection over union) above which two boxes are one face
 _INSIDE = 0.7  # share of the smaller box inside the larger, likewise
 
 
@@ -65,7 +61,7 @@ class Detection:
 
 
 class Detector:
-    """YuNet, run by OpenCV. One object may be used from several threads.
+    """YuNet, run by ONNX Runtime. One object may be used from several threads.
 
     Parameters
     ----------
@@ -74,8 +70,7 @@ class Detector:
     """
 
     def __init__(self, store: Store | None = None) -> None:
-        self._file = str((store or Store()).path("yunet"))
-        self._local = threading.local()
+        self._network = yunet((store or Store()).path("yunet"))
 
     def detect(
         self,
@@ -116,57 +111,33 @@ class Detector:
             raise parameter_error("rotations", "detect", "quarter turns out of 90, 180 and 270", tuple(rotations))
         rgb = as_rgb8(image)
         scale = _enlargement(min(min_face, TINY) if tiny else min_face)
-        rows = [
-            _turn_back(self._search(np.ascontiguousarray(np.rot90(rgb, turn // 90)), scale, score), turn, rgb.shape)
-            for turn in sorted({0, *rotations})
-        ]
+        turns = sorted({0, *rotations})
+        rows = [np.empty((0, 15))]
+        while True:
+            last = max(rgb.shape[:2]) * scale <= SMALLEST * _REDUCE
+            picture = _resized(rgb, scale)
+            for turn in turns:
+                seen = self._search(np.ascontiguousarray(np.rot90(picture, turn // 90)), score)
+                if not last:
+                    seen = seen[seen[:, 2:4].max(axis=1) <= _LARGEST]
+                rows.append(_turn_back(_rescale(seen, 1 / scale), turn, rgb.shape))
+            if last:
+                break
+            scale /= _REDUCE
         found = _suppress(np.concatenate(rows))
         return [_detection(row) for row in found]
 
-    def _search(self, rgb: ByteArray, scale: float, score: float) -> FloatArray:
-        """Search at ``scale`` and in reduced copies; rows of shape (n_faces, 15) as OpenCV gives them."""
+    def _search(self, rgb: ByteArray, score: float) -> FloatArray:
+        """Search a picture as it is, in tiles; rows of shape (n_faces, 15)."""
         rows = [np.empty((0, 15))]
-        longest = max(rgb.shape[:2])
-        while True:
-            last = longest * scale <= SMALLEST * _REDUCE
-            for left, top, tile, inner in _tiles(rgb, scale):
-                seen = self._run(tile, score)
-                seen = seen[~_cut(seen, tile.shape, inner)]
-                if not last:
-                    seen = seen[seen[:, 2:4].max(axis=1) <= _LARGEST]
-                seen[:, :14:2] += left
-                seen[:, 1:14:2] += top
-                seen[:, 2:4] -= (left, top)  # width and height do not shift
-                rows.append(_rescale(seen, 1 / scale))
-            if last:
-                return np.concatenate(rows)
-            scale /= _REDUCE
-
-    def _run(self, tile: ByteArray, score: float) -> FloatArray:
-        missing = [max(0, _NARROWEST - side) for side in tile.shape[:2]]
-        if any(missing):
-            tile = np.pad(tile, ((0, missing[0]), (0, missing[1]), (0, 0)))
-        height, width = tile.shape[:2]
-        network = self._network(width, height)
-        network.setScoreThreshold(score)
-        _, found = network.detect(cv2.cvtColor(tile, cv2.COLOR_RGB2BGR))
-        return np.empty((0, 15)) if found is None else np.asarray(found, dtype=np.float64)
-
-    def _network(self, width: int, height: int) -> Any:
-        """Return a network for tiles of one size: one that changes its size takes half as long again."""
-        networks = self._local.__dict__.setdefault("networks", {})
-        network = networks.pop((width, height), None)
-        if network is None:
-            network = cv2.FaceDetectorYN.create(self._file, "", (width, height), 0.6, _SAME, 5000)
-        if width * height > _PIXELS:
-            return network
-        networks[width, height] = network  # the one used last comes last
-        while len(networks) > _NETWORKS or sum(wide * high for wide, high in networks) > _PIXELS:
-            del networks[next(iter(networks))]
-        return network
-
-
-_shared = threading.local()
+        for left, top, tile, inner in _tiles(rgb):
+            seen = self._network.find(tile, score)
+            seen = seen[~_cut(seen, tile.shape, inner)]
+            seen[:, :14:2] += left
+            seen[:, 1:14:2] += top
+            seen[:, 2:4] -= (left, top)  # width and height do not shift
+            rows.append(seen)
+        return np.concatenate(rows)
 
 
 def detect(
@@ -178,12 +149,7 @@ def detect(
     rotations: Sequence[int] = (),
 ) -> list[Detection]:
     """Find the faces of a picture with the default store's YuNet; see :meth:`Detector.detect`."""
-    if not hasattr(_shared, "detector"):
-        _shared.detector = Detector()
-    found: list[Detection] = _shared.detector.detect(
-        image, min_face=min_face, score=score, tiny=tiny, rotations=rotations
-    )
-    return found
+    return Detector().detect(image, min_face=min_face, score=score, tiny=tiny, rotations=rotations)
 
 
 def _enlargement(min_face: float) -> float:
@@ -199,14 +165,17 @@ def _enlargement(min_face: float) -> float:
     return 2.0 if min_face == 16 else 3.0
 
 
-def _tiles(rgb: ByteArray, scale: float) -> Iterator[tuple[int, int, ByteArray, tuple[bool, bool, bool, bool]]]:
+def _resized(rgb: ByteArray, scale: float) -> ByteArray:
+    """Enlarge or reduce a picture."""
+    if scale == 1:
+        return rgb
+    size = tuple(max(1, round(side * scale)) for side in rgb.shape[1::-1])
+    way = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(rgb, size, interpolation=way), dtype=np.uint8)
+
+
+def _tiles(rgb: ByteArray) -> Iterator[tuple[int, int, ByteArray, tuple[bool, bool, bool, bool]]]:
     """Yield left, top and pixels of equal tiles, and which edges (l, t, r, b) lie inside the picture."""
-    if scale != 1:
-        size = tuple(max(1, round(side * scale)) for side in rgb.shape[1::-1])
-        rgb = np.asarray(
-            cv2.resize(rgb, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR),
-            dtype=np.uint8,
-        )
     height, width = rgb.shape[:2]
     for top, bottom in _spans(height):
         for left, right in _spans(width):
@@ -272,7 +241,7 @@ def _suppress(rows: FloatArray) -> FloatArray:
         span = np.minimum(high[i], high[kept]) - np.maximum(low[i], low[kept])
         common = np.prod(span.clip(0, None), axis=1)
         union, smaller = area[i] + area[kept] - common, np.minimum(area[i], area[kept])
-        if not np.any((common > _SAME * union) | (common > _INSIDE * smaller)):
+        if not np.any((common > SAME * union) | (common > _INSIDE * smaller)):
             kept.append(i)
     return rows[kept]
 

@@ -118,13 +118,13 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes | float | int]]:
     """
     at = 0
     while at < len(message):
-        key, at = _varint(message, at)
+        key, at = varint(message, at)
         number, kind = key >> 3, key & 7
         if kind == 0:
-            whole, at = _varint(message, at)
+            whole, at = varint(message, at)
             yield number, whole
         elif kind == 2:
-            length, at = _varint(message, at)
+            length, at = varint(message, at)
             yield number, message[at : at + length]
             at += length
         elif kind == 5:
@@ -134,7 +134,8 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes | float | int]]:
             raise ModelError(f"face_landmarker.task: field {number} has the unexpected wire type {kind}.")
 
 
-def _varint(message: bytes, at: int) -> tuple[int, int]:
+def varint(message: bytes, at: int) -> tuple[int, int]:
+    """Return the whole number that begins at ``at`` in a protocol-buffers message, and where the next field begins."""
     value = shift = 0
     while True:
         byte = message[at]

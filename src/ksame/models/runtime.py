@@ -12,7 +12,7 @@ DEVICES = ("auto", "cpu", "cuda")
 _CUDA = "CUDAExecutionProvider"
 
 
-def session(network: Path | bytes, *, device: str = "cpu", threads: int = 0) -> Any:
+def session(network: Path | bytes, *, device: str = "cpu", threads: int = 0, weights_only: bool = False) -> Any:
     """Load a network.
 
     Parameters
@@ -23,6 +23,8 @@ def session(network: Path | bytes, *, device: str = "cpu", threads: int = 0) -> 
         One of ``DEVICES``.
     threads : int
         On the processor; 0 takes one per core.
+    weights_only : bool
+        Only weights are quantised: they are unpacked once, not for every picture.
     """
     import onnxruntime
 
@@ -37,6 +39,8 @@ def session(network: Path | bytes, *, device: str = "cpu", threads: int = 0) -> 
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
     options.enable_cpu_mem_arena = False  # frames of many sizes would fill it for good
+    if weights_only:
+        options.add_session_config_entry("session.disable_quant_qdq", "1")
     providers = [_CUDA, "CPUExecutionProvider"] if has_gpu and device != "cpu" else ["CPUExecutionProvider"]
     source = str(network) if isinstance(network, Path) else network
     try:

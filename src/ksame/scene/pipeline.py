@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from ksame.models import SFace
 from ksame.models.finisher import finisher
 from ksame.progress import Track, silent
 from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method, make_plans
-from ksame.scene.composing import Composer, Plan, StandIn
+from ksame.scene.composing import Composer, Plan, StandIn, composed, first_needed
 from ksame.scene.first_pass import look_at, tracks_for
 from ksame.scene.looking import Looking, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
@@ -32,7 +33,7 @@ from ksame.scene.media import Encoding, Media, Output, check_destination, open_m
 from ksame.scene.people import Everyone, join, treatments
 from ksame.scene.preparing import Prepared, prepare, subjects_of
 from ksame.scene.risk import AtRisk, stretches
-from ksame.scene.running import Brake, Counted, each, in_order
+from ksame.scene.running import Brake, Counted, each
 from ksame.scene.sightings import Cast
 from ksame.scene.work import Finished, Work, hashes, may_replace
 
@@ -424,8 +425,9 @@ def _write(
     with Output(
         one.media, destination, options.encoding, one.work / "out", resume=resume, force=force, run_key=key
     ) as output:
-        frames = track(Counted(one.media, output.next_frame), "replacing")
-        for pixels in in_order(frames, composer.compose):
+        begin = output.next_frame
+        frames = track(Counted(one.media, first_needed(begin)), "replacing")
+        for pixels in islice(composed(frames, composer), begin - first_needed(begin), None):
             output.write(pixels)
         n_frames = output.next_frame
         if n_frames != one.cast.n_frames:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import TypeVar
 
@@ -50,28 +49,6 @@ class Brake:
             if self._pulled.is_set():
                 raise StoppedError(f"stopped while {what}")
             yield item
-
-
-def in_order(items: Iterable[T], work: Callable[[T], U], workers: int = 2) -> Iterator[U]:
-    """Yield what comes of every item, in order; some are worked on ahead of time.
-
-    Examples
-    --------
-    >>> list(in_order(range(5), lambda number: number * number))
-    [0, 1, 4, 9, 16]
-    """
-    with ThreadPoolExecutor(workers) as pool:
-        pending: deque[Future[U]] = deque()
-        try:
-            for item in items:
-                pending.append(pool.submit(work, item))
-                if len(pending) > workers:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
-        finally:
-            for one in pending:
-                one.cancel()
 
 
 def each(items: Sequence[T], work: Callable[[T], U], workers: int, brake: Brake, track: Track, what: str) -> list[U]:

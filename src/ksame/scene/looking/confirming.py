@@ -16,7 +16,7 @@ import numpy as np
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.models import BlazeFace, Detection, Detector
 from ksame.models.blazeface import SIDE
-from ksame.scene.looking.boxes import centre, grown, side
+from ksame.scene.looking.boxes import centre, side
 from ksame.scene.looking.detecting import roll_of
 from ksame.scene.looking.options import Looking
 
@@ -88,9 +88,11 @@ class Examiner:
 
         What is none at first sight, or in doubt, is looked at tilted too, which counts only if it is a face then.
         """
-        if self._other(rgb, detection) >= options.second:
+        second = self._other(rgb, detection)
+        if second >= options.second:
             return Verdict.FACE  # whatever the others say, and they take longer
-        verdict = self.examine(rgb, detection).verdict(options)
+        again = self._detector_again(rgb, detection)
+        verdict = Opinions(detection.score, again, second).verdict(options)
         if verdict is not Verdict.FACE:
             tilted = (self.examine(rgb, detection, tilt).verdict(options) for tilt in (-_TILTED, _TILTED))
             if any(other is Verdict.FACE for other in tilted):
@@ -107,9 +109,14 @@ class Examiner:
         tilt : float
             By how much the head is tilted further than its points say, in radians.
         """
+        again = self._detector_again(rgb, detection, tilt)
+        return Opinions(detection.score, again, self._other(rgb, detection, tilt))
+
+    def _detector_again(self, rgb: ByteArray, detection: Detection, tilt: float = 0.0) -> float:
+        """Return the opinion of the detector on crops."""
         box, roll = np.array(detection.box), roll_of(detection.points) + tilt
         again = [self._again(_cut(rgb, box, roll, face, reach, flip), face) for face, reach, flip in _CROPS]
-        return Opinions(detection.score, float(np.mean(again)), self._other(rgb, detection, tilt))
+        return float(np.mean(again))
 
     def _other(self, rgb: ByteArray, detection: Detection, tilt: float = 0.0) -> float:
         """Return the opinion of the second detector."""
@@ -137,10 +144,11 @@ def _in_the_middle(boxes: FloatArray, length: int, face: float) -> FloatArray:
 
 def _cut(rgb: ByteArray, box: FloatArray, roll: float, face: float, reach: float, flip: bool) -> ByteArray:
     """Cut out a square about a box, turned upright, in which the face has a side of ``face`` pixels; black outside."""
-    left, top, wide, high = grown(box, 1.5 * reach).tolist()  # all that the square can show, however it is turned
-    x, y = max(0, int(left)), max(0, int(top))
-    part = rgb[y : max(y + 1, int(top + high)), x : max(x + 1, int(left + wide))]
     scale, length = face / max(side(box), 4.0), round(face * reach)
+    reached = (0.5 * length / scale + 1 / scale) * (abs(np.cos(roll)) + abs(np.sin(roll)))  # turned as it is
+    x, y = (max(0, int(low)) for low in centre(box) - reached)
+    right, bottom = (int(high) + 2 for high in centre(box) + reached)
+    part = rgb[y : max(y + 1, bottom), x : max(x + 1, right)]
     middle, shrink = centre(box) - (x, y), max(1, int(1 / scale))
     if shrink > 1:  # the warp does not average
         small = tuple(max(1, round(size / shrink)) for size in part.shape[1::-1])

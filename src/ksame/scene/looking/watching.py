@@ -81,8 +81,8 @@ def look(
         growing = work / "growing"
         shutil.rmtree(growing, ignore_errors=True)
         growing.mkdir(parents=True)
-    # Whole frames are searched in a thread of their own: a network for whole frames takes much memory a thread. OpenCV
-    # gets no threads beside these: a search takes as long with two, and half as much work again.
+    # Whole frames are searched in one thread of their own: a search takes much memory. OpenCV gets no threads beside
+    # these: with two, a picture is resized no sooner, for half as much work again.
     threads = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:
@@ -94,7 +94,8 @@ def look(
     finally:
         cv2.setNumThreads(threads)
     found = _finished(watcher, work)  # after the threads gave their networks back
-    give_back_memory()
+    if not still:  # the next photograph needs as much again
+        give_back_memory()
     if growing is not None:
         shutil.rmtree(growing, ignore_errors=True)
     return found
@@ -263,7 +264,8 @@ def _credible(face: Face, options: Looking) -> bool:
 
 def _finished(watcher: _Watcher, work: Path | None) -> Cast:
     """Fill, smooth and join what was seen."""
-    give_back_memory()
+    if not watcher.still:
+        give_back_memory()
     watcher.recognise()
     ended = sorted(watcher.ended, key=lambda e: (e.face.first, e.face.number))
     bounds = list(pairwise([0, *watcher.cuts, watcher.n_frames]))
