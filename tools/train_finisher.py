@@ -63,7 +63,11 @@ class Network(nn.Module):
         nn.init.zeros_(self.head.bias)
 
     def forward(self, x):
-        h, skips = F.leaky_relu(self.stem(F.pixel_unshuffle(x, 2)), 0.2), []
+        return self.finished(self.stem(F.pixel_unshuffle(x, 2)))
+
+    def finished(self, h):
+        """Return the picture from what the stem makes of the inputs."""
+        h, skips = F.leaky_relu(h, 0.2), []
         for i, block in enumerate(self.enc):
             h = block(h)
             if i < len(self.down):

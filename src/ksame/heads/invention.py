@@ -23,11 +23,8 @@ from ksame.spaces.facemodel.light import LUMA
 
 _ENLARGED = 1.25  # a square may be so much larger in the frame than the size at which it is finished
 _BAND = 1 / 64  # width of the band round a region in which old and new are mixed, in sides of the square
-_CRISP, _CRISP_FROM = (
-    0.9,
-    256,
-)  # how much squares are sharpened, and from which size on: by benchmarks.naturalness, then
-# by eye; smaller ones are films, where it would flicker
+_CRISP, _CRISP_FROM = 1.2, 256  # how much squares are sharpened, and from which size on: by benchmarks.naturalness on
+# portraits that the finisher learned from, then by eye; smaller ones are films, where it would flicker
 _REPEAT = 256  # pixels after which grain repeats itself
 _GRAIN = 0.85  # share of the noise of the surroundings that a head gets: the network leaves some itself
 Mask = NDArray[np.bool_]

@@ -21,14 +21,14 @@ from ksame.heads.drawing import Looks
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.light import LUMA
 
-_YEARS, _TONE = 8.0, 0.05  # differences in age and in skin tone (log brightness) that count alike in choosing
+_YEARS, _TONE = 6.0, 0.05  # differences in age and in skin tone (log brightness) that count alike in choosing
 _FIRST, _SECOND = 8, 12  # of so many who fit best, one is drawn
 _SHARES = (0.5, 0.72)  # of the first
 _MORE = (
     1.05  # shapes, as far from the mean as the mix of two and a little further: with 1.2, mouths of some read as shut
 )
-_YOUNGER, _READ = 7.0, 3.0  # years by which a mix of two, and then a finished head, reads younger than its parts
-_AGED = 16.0  # most years by which a mix is made older or younger along the face model's direction of age
+_YOUNGER, _READ = 7.0, 7.0  # years by which a mix of two, and then a finished head, reads younger than its parts
+_AGED = 26.0  # most years by which a mix is made older or younger along the face model's direction of age
 _RED, _BLUE = (0.129, -0.591, -0.218), (-0.075, 0.151, -0.160)  # log R/G and B/G of skin of a tone: a fit, in powers of
 # the tone, to the cheeks of 560 evened faces; it takes the colour of the photographs' light away
 _TONES = (-1.3, -0.2)  # for which the fit holds

@@ -2,7 +2,7 @@
 
 The files are kept as they were published. ONNX Runtime refuses them for declarations only: inputs that nothing reads,
 sizes fixed to one picture, and blocks where a tensor has one scale. These are mended when a file is loaded. PReLU,
-for which it has no quick way, is put together of four operations for which it has, to the same bits.
+for which it has no quick way, is put together of four operations for which it has, the same but for rounding.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _SHARP = 8.0  # how much more the worst-off count than the others
 _FEW = 3  # people by whom candidates are screened
 _BLOCK = 6  # groups that are chosen for together
 _CANDIDATES = 12  # that are screened for every group
-_TRIES = 10  # faces that a group may get before somebody in it is masked
+_TRIES = 16  # faces that a group may get before somebody in it is masked
 
 
 @dataclass(frozen=True, eq=False)
