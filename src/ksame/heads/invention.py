@@ -26,7 +26,7 @@ _BAND = 1 / 64  # width of the band round a region in which old and new are mixe
 _CRISP, _CRISP_FROM = 1.2, 256  # how much squares are sharpened, and from which size on: by benchmarks.naturalness on
 # portraits that the finisher learned from, then by eye; smaller ones are films, where it would flicker
 _REPEAT = 256  # pixels after which grain repeats itself
-_GRAIN = 0.85  # share of the noise of the surroundings that a head gets: the network leaves some itself
+_GRAIN = 1.3  # of the noise of the surroundings, as estimated: the estimate is that of their smoothest third
 Mask = NDArray[np.bool_]
 
 
