@@ -23,10 +23,10 @@ from ksame.spaces.facemodel.light import LUMA
 
 _ENLARGED = 1.25  # a square may be so much larger in the frame than the size at which it is finished
 _BAND = 1 / 64  # width of the band round a region in which old and new are mixed, in sides of the square
-_CRISP, _CRISP_FROM = 1.2, 256  # how much squares are sharpened, and from which size on: by benchmarks.naturalness on
-# portraits that the finisher learned from, then by eye; smaller ones are films, where it would flicker
+_CRISP, _CRISP_FROM = 1.2, 256  # how much photographs are sharpened, and from which size on: by benchmarks.naturalness
+# on portraits that the finisher learned from, then by eye; films would flicker
 _REPEAT = 256  # pixels after which grain repeats itself
-_GRAIN = 1.3  # of the noise of the surroundings, as estimated: the estimate is that of their smoothest third
+_GRAIN = 1.3  # of the noise of the surroundings, which is estimated from their smoothest third
 Mask = NDArray[np.bool_]
 
 
@@ -59,7 +59,15 @@ def taken_away(shape: tuple[int, ...], outlines: Sequence[FloatArray]) -> Mask:
     return np.asarray(hidden, dtype=bool)
 
 
-def invent(onto: ByteArray, hidden: Mask, invention: Invention, finisher: Finisher, *, size: int | None = None) -> None:
+def invent(
+    onto: ByteArray,
+    hidden: Mask,
+    invention: Invention,
+    finisher: Finisher,
+    *,
+    size: int | None = None,
+    still: bool = True,
+) -> None:
     """Put an invented head into a frame, in place.
 
     Parameters
@@ -72,6 +80,8 @@ def invent(onto: ByteArray, hidden: Mask, invention: Invention, finisher: Finish
     finisher : Finisher
     size : int, optional
         At which the head is finished; by default by its size in the frame.
+    still : bool
+        Whether it is a photograph, and not a frame of a film.
     """
     region = invention.region
     size = size or next((s for s in SIZES if region.side <= _ENLARGED * s), SIZES[-1])
@@ -88,7 +98,9 @@ def invent(onto: ByteArray, hidden: Mask, invention: Invention, finisher: Finish
     hole = unknown | (inside > 0)  # also where another head, invented before, reaches into this region
     surroundings, known = _square(part, hole, shifted, size)
     drawing = draw(invention.looks, invention.head, invention.neutral, region, size)
-    made = _crisp(finisher.finish(drawing, surroundings, known))
+    made = finisher.finish(drawing, surroundings, known)
+    if still and size >= _CRISP_FROM:
+        made = _crisp(made)
     share = _share(inside, region.side)
     flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
     new = cv2.warpAffine(made, shifted, part.shape[1::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
@@ -103,8 +115,6 @@ def invent(onto: ByteArray, hidden: Mask, invention: Invention, finisher: Finish
 
 def _crisp(made: NDArray[np.float32]) -> NDArray[np.float32]:
     """Sharpen a finished square: networks that learn from differences paint a little softly."""
-    if len(made) < _CRISP_FROM:
-        return made
     soft = np.asarray(cv2.GaussianBlur(made, (0, 0), 1.0), dtype=np.float32)
     return made + np.float32(_CRISP) * (made - soft)
 

@@ -215,7 +215,7 @@ class Composer:
             hidden = taken_away(onto.shape, [*outlines, *self.regions])
             for head in heads:
                 network = _Mixing(self.network or finisher(), ends(head))
-                invent(onto, hidden, head.invention, network)
+                invent(onto, hidden, head.invention, network, still=self.cast.n_frames == 1)
                 if network.made is not None:
                     made[head.track] = _Made(head.places, network.made)
         for face in masked:
