@@ -24,7 +24,7 @@ from ksame.spaces.facemodel.light import LUMA
 _YEARS, _TONE = 6.0, 0.05  # differences in age and in skin tone (log brightness) that count alike in choosing
 _FIRST, _SECOND = 8, 12  # of so many who fit best, one is drawn
 _SHARES = (0.5, 0.72)  # of the first
-_MORE = 0.9  # shapes, towards the mean by a tenth: with 1.05, mouths of some moved less like the person's own
+_MORE = 0.8  # shapes, nearer to the mean by a fifth: at 1.05 and 0.9, smiles were less the person's own
 _YOUNGER, _READ = 7.0, 7.0  # years by which a mix of two, and then a finished head, reads younger than its parts
 _AGED = 26.0  # most years by which a mix is made older or younger along the face model's direction of age
 _RED, _BLUE = (0.129, -0.591, -0.218), (-0.075, 0.151, -0.160)  # log R/G and B/G of skin of a tone: a fit, in powers of
