@@ -125,5 +125,5 @@ def test_damaged_in_the_middle(tmp_path):
     middle = len(data) // 2
     data[middle : middle + 400] = bytes(400)
     path.write_bytes(data)
-    with pytest.raises(InputError, match="clip.mov: frame . cannot be decoded"):
+    with pytest.raises(InputError, match="clip.mov: frame . is damaged"):
         list(open_media(path).frames())

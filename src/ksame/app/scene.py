@@ -104,6 +104,12 @@ def deidentify_command(
         list[str] | None,
         typer.Option(help="An entry that goes over, such as title, Copyright, subtitles.", rich_help_panel=_MEDIA),
     ] = None,
+    damaged: Annotated[
+        str,
+        typer.Option(
+            help="refuse a recording with damaged frames, or mask: these frames become black.", rich_help_panel=_MEDIA
+        ),
+    ] = "refuse",
     frames: Annotated[
         bool,
         typer.Option("--frames", help="A folder is one recording in numbered pictures.", rich_help_panel=_FILES),
@@ -171,6 +177,7 @@ def deidentify_command(
         encoding=Encoding(codec, quality, audio, tuple(keep_metadata or ())),  # type: ignore[arg-type]  # checked there
         workers=workers,
         device=device,
+        damaged=damaged,  # type: ignore[arg-type]  # checked there
     )
     found, many = gather(media, frames=frames, output=Path(output))
     wanted = places(found, output, many=many, keep_names=keep_names, container=container)
@@ -224,6 +231,9 @@ def people_command(
         Path | None, typer.Option("--output", "-o", help="Contact sheet (.png, .jpg) to write. It shows originals!")
     ] = None,
     frames: Annotated[bool, typer.Option("--frames", help="A folder is one recording in numbered pictures.")] = False,
+    damaged: Annotated[
+        str, typer.Option(help="refuse a recording with damaged frames, or mask: these frames become black.")
+    ] = "refuse",
     force: Annotated[bool, typer.Option("--force", help="Replace a sheet that exists.")] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="Files looked at at the same time.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
@@ -236,7 +246,10 @@ def people_command(
     if output is not None:
         _check_sheet(output, may_exist=force)
     found, _ = gather(media, frames=frames)
-    listed = listing(found, workers=workers or max(1, (os.cpu_count() or 1) // 2), sheet=output is not None)
+    if damaged not in ("refuse", "mask"):
+        raise UsageError(f"--damaged must be refuse or mask. Got {damaged!r}.")
+    busy = workers or max(1, (os.cpu_count() or 1) // 2)
+    listed = listing(found, workers=busy, sheet=output is not None, damaged=damaged)  # type: ignore[arg-type]
     if output is not None and listed.sheet is not None:
         write_sheet(listed.sheet, output)
         warnings.warn(f"{output} shows originals. Keep it.", PrivacyWarning, stacklevel=2)

@@ -28,10 +28,10 @@ from ksame.scene.first_pass import look_at, tracks_for
 from ksame.scene.looking import Looking, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
-from ksame.scene.media import Encoding, Media, Output, check_destination, open_media
+from ksame.scene.media import Damaged, Encoding, Media, Output, check_destination, open_media
 from ksame.scene.people import Everyone, join, treatments
 from ksame.scene.preparing import Prepared, prepare, subjects_of
-from ksame.scene.risk import AtRisk, stretches
+from ksame.scene.risk import DAMAGED, NOBODY, AtRisk, stretches
 from ksame.scene.running import Brake, Counted, each, in_order
 from ksame.scene.sightings import Cast
 from ksame.scene.work import Finished, Work, hashes, may_replace
@@ -67,6 +67,8 @@ class Options:
         Files that are worked on at the same time; by default as many as keep all processors busy.
     device : str
         Where heads are invented: see :data:`ksame.models.runtime.DEVICES`.
+    damaged : "refuse" or "mask"
+        What becomes of a recording with frames that cannot be decoded: nothing is written, or these are black.
     """
 
     method: str = SOMEONE_ELSE
@@ -83,12 +85,15 @@ class Options:
     encoding: Encoding = field(default_factory=Encoding)
     workers: int | None = None
     device: str = "auto"
+    damaged: Damaged = "refuse"
 
     def __post_init__(self) -> None:
         check_method(self.method, self.k)
         if self.level is not None and self.method not in MASKS:
             raise UsageError(f"{self.method} has no level; levels belong to the masks: {', '.join(MASKS)}.")
         Mask(self.masking, self.level)
+        if self.damaged not in ("refuse", "mask"):
+            raise UsageError(f"--damaged must be refuse or mask. Got {self.damaged!r}.")
         if not self.span[0] < self.span[1]:
             raise UsageError(f"--from must come before --to. Got {self.span[0]:g} and {self.span[1]:g} seconds.")
 
@@ -325,7 +330,7 @@ def _opened(
     failed: dict[Path, str] = {}
     for number, job in enumerate(jobs):
         try:
-            one = open_media(job.source)
+            one = open_media(job.source, options.damaged)
         except InputError as error:
             if len(jobs) == 1:
                 raise
@@ -438,6 +443,7 @@ def _write(
         output.finish()
     stand_ins = (stand_in for i, time in enumerate(times) for stand_in in composer.stand_ins(i, time))
     renamed = (StandIn(s.frame, names[s.person], s.reason) for s in stand_ins)
-    finished = Finished(n_frames, hashes(destination), stretches(renamed, times))
+    black = (StandIn(frame, NOBODY, DAMAGED) for frame in one.media.damaged)
+    finished = Finished(n_frames, hashes(destination), stretches([*black, *renamed], times))
     work.done(one.number, finished)
     return finished

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ksame.errors import InputError
+from ksame.scene.media.damage import Damaged
 from ksame.scene.media.pictures import Animation, Folder, Photograph, is_animation
 from ksame.scene.media.recording import Recording
 from ksame.scene.media.source import Media
@@ -13,8 +14,14 @@ from ksame.scene.media.wholeness import check_whole
 _HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1", b"avif", b"avis")
 
 
-def open_media(path: Path) -> Media:
+def open_media(path: Path, damaged: Damaged = "refuse") -> Media:
     """Open a photograph, a recording or a folder of pictures.
+
+    Parameters
+    ----------
+    path : Path
+    damaged : "refuse" or "mask"
+        What becomes of a recording with frames that cannot be decoded: an error, or these are black.
 
     Raises
     ------
@@ -38,7 +45,7 @@ def open_media(path: Path) -> Media:
     if _is_picture(start):
         return Animation(path) if is_animation(path) else Photograph(path)
     check_whole(path)
-    return Recording(path)
+    return Recording(path, damaged)
 
 
 def _is_picture(start: bytes) -> bool:

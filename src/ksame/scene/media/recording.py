@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
 from av.buffer import Buffer
 from av.container import InputContainer
+from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from ksame.errors import InputError
 from ksame.scene.media.compat import duration_of, is_cover, open_leniently
+from ksame.scene.media.damage import Damage, Damaged, be_strict, damaged_file, find_damage
 from ksame.scene.media.source import Media, Pixels, Stamp
 
 _UNSPECIFIED = 2
@@ -66,9 +70,18 @@ def film(container: InputContainer, path: Path) -> VideoStream:
 
 
 class Recording(Media):
-    """Moving pictures in a file that PyAV reads."""
+    """Moving pictures in a file that PyAV reads.
 
-    def __init__(self, path: Path) -> None:
+    Parameters
+    ----------
+    path : Path
+    damaged : "refuse" or "mask"
+        Whether frames that cannot be trusted end the reading, or are black.
+    """
+
+    def __init__(self, path: Path, damaged: Damaged = "refuse") -> None:
+        self._damage = _damage(path) if damaged == "mask" else None
+        self._black: set[int] = set()
         with opened(path) as container:
             stream = film(container, path)
             rate = _rate(stream)
@@ -79,10 +92,7 @@ class Recording(Media):
             self.metadata = dict(container.metadata)
             has_sound = bool(container.streams.audio)
             aspect = stream.codec_context.sample_aspect_ratio
-            try:
-                first = next(iter(container.decode(stream)), None)
-            except av.FFmpegError as error:
-                raise _damaged(path, 0, error) from error
+            first = next((frame for frame, _ in self._decoded(container, stream, path)), None)
             if first is None:
                 raise InputError(f"{path}: not a single frame could be decoded.")
             turn = _turn(first)
@@ -93,22 +103,65 @@ class Recording(Media):
         if aspect:
             self.aspect = 1 / aspect if turn % 2 else aspect
 
+    @property
+    def damaged(self) -> tuple[int, ...]:
+        """Numbers of the frames that were made black; of those that :meth:`frames` has come past."""
+        return tuple(sorted(self._black))
+
     def _read(self, start: int) -> Iterator[tuple[Stamp, Pixels | None]]:
-        index, stamp = -1, Stamp(-1, 1)
+        stamp = Stamp(-1, 1)
         usual = max(1, round(1 / (self.rate * self.time_base)))
         reformatter = VideoReformatter()
+        index = 0
+        lost = deque(self._damage.times if self._damage else ())
         with opened(self.path) as container:
             stream = film(container, self.path)
             stream.thread_type = "AUTO"
-            try:
-                for packet in container.demux(stream):
-                    for frame in packet.decode():
+            for frame, packet in self._decoded(container, stream, self.path):
+                at = frame.pts if frame.pts is not None else stamp.at + stamp.duration if index else 0
+                while lost and lost[0] <= at:
+                    if (time := lost.popleft()) < at:
+                        yield Stamp(time, usual), self._blackened(index, start)
                         index += 1
-                        at = frame.pts if frame.pts is not None else stamp.at + stamp.duration if index else 0
-                        stamp = Stamp(at, duration_of(frame, packet) or usual)
-                        yield stamp, None if index < start else self._upright(frame, reformatter)
-            except (av.FFmpegError, MemoryError) as error:
-                raise _damaged(self.path, index + 1, error) from error
+                stamp = Stamp(at, duration_of(frame, packet) or usual)
+                if self._damage is not None and self._damage.has(frame):
+                    yield stamp, self._blackened(index, start)
+                else:
+                    yield stamp, None if index < start else self._upright(frame, reformatter)
+                index += 1
+        for time in lost:
+            yield Stamp(time, usual), self._blackened(index, start)
+            index += 1
+
+    def _decoded(
+        self, container: InputContainer, stream: VideoStream, path: Path
+    ) -> Iterator[tuple[VideoFrame, Packet[Any]]]:
+        """Yield frames and the packets that brought them; damage is an error, unless it is known and masked."""
+        index = 0
+        if self._damage is None:
+            be_strict(stream)
+        try:
+            for packet in container.demux(stream):
+                if self._damage is None and packet.is_corrupt:
+                    raise damaged_file(path, index, "its data are incomplete")
+                try:
+                    frames = packet.decode()
+                except av.FFmpegError:
+                    if self._damage is None or not self._damage.times:
+                        raise
+                    continue
+                for frame in frames:
+                    if self._damage is None and frame.is_corrupt:
+                        raise damaged_file(path, index, "parts of it are missing")
+                    yield frame, packet
+                    index += 1
+        except (av.FFmpegError, MemoryError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise damaged_file(path, index, reason) from error
+
+    def _blackened(self, index: int, start: int) -> Pixels | None:
+        self._black.add(index)
+        return None if index < start else np.zeros((self.size[1], self.size[0], 3), dtype=np.uint8)
 
     def _upright(self, frame: VideoFrame, reformatter: VideoReformatter) -> Pixels:
         width, height = reversed(self.size) if self.turn % 2 else self.size
@@ -180,6 +233,12 @@ def _loop(path: Path) -> int:
     return -1 if at < 0 else int(struct.unpack_from("<H", head, at + 13)[0])
 
 
-def _damaged(path: Path, index: int, error: Exception) -> InputError:
-    reason = getattr(error, "strerror", None) or str(error)
-    return InputError(f"{path}: frame {index} cannot be decoded ({reason}). The file is damaged; repair it first.")
+def _damage(path: Path) -> Damage:
+    with opened(path) as container:
+        stream = film(container, path)
+        stream.thread_type = "NONE"
+        be_strict(stream)
+        try:
+            return find_damage(container.demux(stream))
+        except av.FFmpegError as error:
+            raise unreadable(path, error) from error

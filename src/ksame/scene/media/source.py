@@ -97,6 +97,11 @@ class Media(ABC):
             return float((self._at[-1] + self._durations[-1] - self._at[0]) * self.time_base)
         return float(self.n_frames / self.rate)
 
+    @property
+    def damaged(self) -> tuple[int, ...]:
+        """Numbers of the frames that are black because they could not be decoded."""
+        return ()
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of everything that is read."""
