@@ -4,9 +4,7 @@ import csv
 import json
 
 import av
-import numpy as np
 import pytest
-from PIL import Image
 
 from app.test_deidentify_command import FRAMES, film, left_in, nobody, photo, pixels  # noqa: F401 -- fixtures
 
