@@ -102,14 +102,16 @@ def listing(found: Sequence[Found], *, workers: int, sheet: bool, damaged: Damag
 def _listed(seen: Sequence[tuple[Media, Cast]], everyone: Everyone, name: str, key: tuple[int, str]) -> Listed:
     media, cast = seen[key[0]]
     tracks = cast.of(key[1])
+    seen_in = {frame for track in tracks for frame in range(track.first, track.end)}
+    meshed = {track.first + int(row) for track in tracks for row in np.flatnonzero(track.meshed())}
     return Listed(
         name,
         media.path,
-        sum(len(track) for track in tracks),
+        len(seen_in),
         _time(media, min(track.first for track in tracks)),
         _time(media, max(track.end for track in tracks) - 1),
         round(float(np.median(np.concatenate([track.boxes[:, 3] for track in tracks]))), 1),
-        sum(int((~track.meshed()).sum()) for track in tracks),
+        len(seen_in - meshed),
         name not in everyone.unsure,
     )
 

@@ -37,7 +37,8 @@ def deidentify_command(
         typer.Option(
             "--output",
             "-o",
-            help="File to write; a folder for several, or to have frames as pictures.",
+            help="File to write; or a folder, whose name has no suffix or ends in a slash. With --codec png or jpeg a "
+            "recording becomes a folder of frames.",
             rich_help_panel=_FILES,
         ),
     ],
@@ -180,7 +181,7 @@ def deidentify_command(
         damaged=damaged,  # type: ignore[arg-type]  # checked there
     )
     found, many = gather(media, frames=frames, output=Path(output))
-    wanted = places(found, output, many=many, keep_names=keep_names, container=container)
+    wanted = places(found, output, many=many, keep_names=keep_names, container=container, codec=codec, resume=resume)
     _check_places(wanted, review, link_table, tracks, resume=resume, force=force)
     key = None if sign is None else load_private_key(sign)
     _warn(options)
@@ -294,16 +295,12 @@ def _check_places(
     wanted: Places, review: Path | None, link_table: Path | None, tracks: Path | None, *, resume: bool, force: bool
 ) -> None:
     """Refuse, before any work, what must not be replaced and what must not lie among the outputs."""
-    from ksame.scene.verification import certified
     from ksame.scene.work import can_resume
 
     going_on = resume and can_resume(wanted.work)
     for file in (wanted.certificate, wanted.at_risk):
         if file.exists() and not force and not going_on:
             raise UsageError(f"{file} exists. Choose another place, or replace it with --force.")
-    others = certified(wanted.certificate) - {path.name for path in wanted.destinations}
-    if wanted.folder is None and others:
-        raise UsageError(f"{wanted.certificate} certifies {min(others)}. Choose another name for the output.")
     if link_table is not None and link_table.exists() and not going_on:
         raise UsageError(f"{link_table} exists; a link table is never overwritten. Choose another name.")
     if review is not None:

@@ -16,6 +16,7 @@ from ksame.errors import ExitCode, PrivacyWarning
 from ksame.scene.certificate import SceneCertificate, certify, frames_at_risk, write_certificate, write_whole
 from ksame.scene.composing import Treatment
 from ksame.scene.linkage import link
+from ksame.scene.media.output import timeless
 from ksame.scene.pipeline import Done, Options, Result
 from ksame.scene.risk import AtRisk, as_csv
 from ksame.scene.work import hashes
@@ -53,6 +54,9 @@ def publish(
             write_sheet(review_sheet(result), review)
         warnings.warn(f"{review} shows originals beside what became of them. Keep it.", PrivacyWarning, stacklevel=2)
     write_certificate(certificate, wanted.certificate, key)
+    if wanted.folder is not None:
+        for folder in {wanted.folder, *(place.parent for place in wanted.destinations)}:
+            timeless(folder)
     if link_table is not None:
         link(result, certificate).write(link_table, again=resumed)
         warnings.warn(

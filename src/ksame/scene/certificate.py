@@ -24,6 +24,7 @@ from ksame.privacy.signing import sign
 from ksame.scene.choosing import K_DIFF, K_SAME_M, SOMEONE_ELSE
 from ksame.scene.composing import Treatment
 from ksame.scene.masking import MASKS
+from ksame.scene.media.output import timeless
 from ksame.scene.pipeline import Options, Result
 from ksame.scene.risk import NOBODY, AtRisk
 
@@ -123,6 +124,7 @@ def write_whole(path: Path, data: bytes) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
+        timeless(part)
         part.replace(path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written ({error.strerror}).") from error
@@ -188,7 +190,7 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
         statement=_statement(options, counts, k_real),
         not_promised=_not_promised(options, counts),
         warnings=tuple(notes(options, counts)),
-        files=files,
+        files=dict(sorted(files.items())),
         digest=release_digest(files),
         software={
             "ksame": __version__,

@@ -28,7 +28,7 @@ from ksame.scene.first_pass import look_at, tracks_for
 from ksame.scene.looking import Looking, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
-from ksame.scene.media import Damaged, Encoding, Media, Output, check_destination, open_media
+from ksame.scene.media import Damaged, Encoding, Media, Output, check_destination, check_wishes, open_media
 from ksame.scene.people import Everyone, join, treatments
 from ksame.scene.preparing import Prepared, prepare, subjects_of
 from ksame.scene.risk import DAMAGED, NOBODY, AtRisk, stretches
@@ -216,7 +216,9 @@ def deidentify_scenes(
     _check_jobs(jobs)
     share_memory()
     media, failed = _opened(jobs, options, work, resume=resume, force=force)
-    state = Work.begin(work, [m.fingerprint for _, _, m in media], _key(options, 0), seed, resume=resume)
+    check_wishes([m for _, _, m in media], options.encoding, options.regions)
+    prints, names = [m.fingerprint for _, _, m in media], [job.destination.name for job in jobs]
+    state = Work.begin(work, prints, _key(options, 0), seed, outputs=names, resume=resume)
     try:
         with threadpool_limits(1, "blas"):  # matrices are small here: more threads would only wait busily
             result = _run(media, failed, options, state, tracks, resume=resume, force=force, track=track)

@@ -21,6 +21,8 @@ PICTURE_SUFFIXES: Mapping[str, str] = {
 }
 """Format of a photograph by the suffix of its file."""
 
+FRAMES = ("png", "jpeg")
+"""Codecs of a folder of numbered pictures."""
 SPEEDS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow")
 THREADS = 4
 """Of every encoder, on every machine: the number of threads changes the bytes."""
@@ -104,7 +106,7 @@ class Encoding:
     speed: str = "superfast"
 
     def __post_init__(self) -> None:
-        known = sorted({codec for c in CONTAINERS.values() for codec in c.codecs} | {"png", "jpeg"})
+        known = sorted({codec for c in CONTAINERS.values() for codec in c.codecs} | set(FRAMES))
         if self.codec is not None and self.codec not in known:
             raise parameter_error("codec", "Encoding", f"one of {', '.join(known)}", self.codec)
         if self.quality is not None and not 0 <= self.quality <= 100:

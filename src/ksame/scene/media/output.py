@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -26,6 +26,8 @@ from ksame.scene.media.wholeness import check_whole
 
 STATE = "state.json"
 _SCHEMA, _VERSION = "ksame-media-work", 1
+_TIME = 315532800
+"""Of all outputs: 1980, the first that every file system and archive can tell."""
 
 
 class _Sink(Protocol):
@@ -191,13 +193,34 @@ def check_destination(media: Media, destination: Path, encoding: Encoding, *, fo
         raise UsageError(f"{destination}: a picture cannot hold a recording. Choose .mp4, or a folder.")
     if suffix in CONTAINERS:
         encoding.codec_for(destination)
-    if "attachments" in encoding.keep_metadata:
-        raise UsageError("Attachments cannot be kept. Leave them out of --keep-metadata.")
     if destination.exists():
         if destination.samefile(media.path):
             raise UsageError(f"{destination}: that is the source itself. Choose another place.")
         if not force:
             raise UsageError(f"{destination} exists. Choose another place, or replace it with --force.")
+
+
+def check_wishes(
+    media: Sequence[Media], encoding: Encoding, regions: Sequence[tuple[float, float, float, float]]
+) -> None:
+    """Refuse what would have no effect: metadata that no file has, and rectangles outside a picture.
+
+    Raises
+    ------
+    UsageError
+    """
+    entries = sorted({entry for one in media for entry in one.entries})
+    for name in encoding.keep_metadata:
+        if name not in entries:
+            there = ", ".join(entries) or "none"
+            raise UsageError(f"There is no entry {name!r} in the metadata. Entries that can be kept: {there}.")
+    for one in media:
+        for x, y, width, height in regions:
+            if not (x < one.size[0] and y < one.size[1] and x + width > 0 and y + height > 0):
+                raise UsageError(
+                    f"{one.path}: the --region {x:g},{y:g},{width:g},{height:g} lies outside its picture of "
+                    f"{one.size[0]}x{one.size[1]} pixels. Correct it, or work on this file apart."
+                )
 
 
 class _PhotographSink:
@@ -221,14 +244,12 @@ class _PhotographSink:
         self._pixels = None
 
     def _exif(self) -> bytes:
-        """Return the EXIF tags that were named; the orientation is never among them."""
+        """Return the EXIF tags that were named."""
         if not isinstance(self._media, Photograph):
             return b""
         kept = Image.Exif()
-        for tag, value in self._media.exif.items():
-            name = ExifTags.TAGS.get(tag, "")
-            if name in self._encoding.keep_metadata and name not in ("Orientation", "GPSInfo", "ExifOffset"):
-                kept[tag] = value
+        for name in set(self._media.entries) & set(self._encoding.keep_metadata):
+            kept[ExifTags.Base[name].value] = self._media.exif[ExifTags.Base[name].value]
         return kept.tobytes() if len(kept) else b""
 
 
@@ -317,10 +338,12 @@ def _try_writing(destination: Path, temporary: Path) -> None:
 
 
 def _settle(temporary: Path, destination: Path, *, force: bool) -> None:
-    """Flush to the disk and rename."""
-    for path in [*temporary.iterdir()] if temporary.is_dir() else [temporary]:
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
+    """Flush to the disk, take the times away and rename."""
+    for path in [*temporary.iterdir(), temporary] if temporary.is_dir() else [temporary]:
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        timeless(path)
     if destination.exists() and not force:
         raise UsageError(f"{destination} exists. Choose another place, or replace it with --force.")
     if temporary.is_dir() and destination.exists():
@@ -331,6 +354,11 @@ def _settle(temporary: Path, destination: Path, *, force: bool) -> None:
         _remove(old)
     else:
         temporary.replace(destination)
+
+
+def timeless(path: Path) -> None:
+    """Give a file or folder the same time as every other: the order of writing is that of the originals."""
+    os.utime(path, (_TIME, _TIME))
 
 
 def _remove(path: Path) -> None:

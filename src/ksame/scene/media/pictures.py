@@ -23,6 +23,8 @@ _MILLISECOND = Fraction(1, 1000)
 _SHORTEST = 10
 _USUAL = 100
 _FOLDER_RATE = Fraction(25)
+_NEVER_KEPT = ("Orientation", "GPSInfo", "ExifOffset")
+"""Tags that are applied, and those that only point at others."""
 
 
 @contextmanager
@@ -87,6 +89,8 @@ class Photograph(Media):
             picture.load()
             size = _upright_size(picture)
             self.exif = picture.getexif()
+        names = (ExifTags.TAGS.get(tag, "") for tag in self.exif)
+        self.entries = tuple(name for name in names if name and name not in _NEVER_KEPT)
         super().__init__(path, size, 1, exact=True, rate=_FOLDER_RATE, time_base=1 / _FOLDER_RATE)
 
     def _read(self, start: int) -> Iterator[tuple[Stamp, Pixels | None]]:

@@ -90,6 +90,7 @@ class Recording(Media):
             self.container_name = container.format.name
             self.loop = _loop(path) if container.format.name == "gif" else 0
             self.metadata = dict(container.metadata)
+            self.entries = (*self.metadata, *(["subtitles"] if container.streams.subtitles else []))
             has_sound = bool(container.streams.audio)
             aspect = stream.codec_context.sample_aspect_ratio
             first = next((frame for frame, _ in self._decoded(container, stream, path)), None)

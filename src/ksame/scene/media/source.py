@@ -68,11 +68,14 @@ class Media(ABC):
     has_sound : bool
     aspect : Fraction
         Width of a pixel by its height.
+    entries : tuple of str
+        Metadata that can be kept, by name.
     """
 
     kind: Kind = "video"
     has_sound = False
     aspect = Fraction(1)
+    entries: tuple[str, ...] = ()
 
     def __init__(
         self, path: Path, size: tuple[int, int], n_frames: int, *, exact: bool, rate: Fraction, time_base: Fraction
