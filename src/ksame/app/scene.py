@@ -247,8 +247,6 @@ def people_command(
     if output is not None:
         _check_sheet(output, may_exist=force)
     found, _ = gather(media, frames=frames)
-    if damaged not in ("refuse", "mask"):
-        raise UsageError(f"--damaged must be refuse or mask. Got {damaged!r}.")
     busy = workers or max(1, (os.cpu_count() or 1) // 2)
     listed = listing(found, workers=busy, sheet=output is not None, damaged=damaged)  # type: ignore[arg-type]
     if output is not None and listed.sheet is not None:

@@ -34,6 +34,7 @@ from ksame.scene.preparing import Prepared, prepare, subjects_of
 from ksame.scene.risk import DAMAGED, NOBODY, AtRisk, stretches
 from ksame.scene.running import Brake, Counted, each, in_order
 from ksame.scene.sightings import Cast
+from ksame.scene.touched import Touched
 from ksame.scene.work import Finished, Work, hashes, may_replace
 
 _KNOWING = "getting to know everyone"
@@ -64,11 +65,11 @@ class Options:
     looking : Looking
     encoding : Encoding
     workers : int, optional
-        Files that are worked on at the same time; by default as many as keep all processors busy.
+        Files worked on at the same time; by default as many as keep all processors busy.
     device : str
         Where heads are invented: see :data:`ksame.models.runtime.DEVICES`.
     damaged : "refuse" or "mask"
-        What becomes of a recording with frames that cannot be decoded: nothing is written, or these are black.
+        What becomes of a recording with damaged frames: nothing is written, or these are black.
     """
 
     method: str = SOMEONE_ELSE
@@ -92,8 +93,6 @@ class Options:
         if self.level is not None and self.method not in MASKS:
             raise UsageError(f"{self.method} has no level; levels belong to the masks: {', '.join(MASKS)}.")
         Mask(self.masking, self.level)
-        if self.damaged not in ("refuse", "mask"):
-            raise UsageError(f"--damaged must be refuse or mask. Got {self.damaged!r}.")
         if not self.span[0] < self.span[1]:
             raise UsageError(f"--from must come before --to. Got {self.span[0]:g} and {self.span[1]:g} seconds.")
 
@@ -125,6 +124,8 @@ class Done:
         Where faces were masked because they could not be replaced.
     files : mapping of name to SHA-256
         What was written, by names below the folder of the destination.
+    losses : tuple of str
+        What of the source its output cannot hold.
     """
 
     job: Job
@@ -132,6 +133,7 @@ class Done:
     people: tuple[str, ...]
     at_risk: tuple[AtRisk, ...]
     files: Mapping[str, str]
+    losses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +218,6 @@ def deidentify_scenes(
     _check_jobs(jobs)
     share_memory()
     media, failed = _opened(jobs, options, work, resume=resume, force=force)
-    check_wishes([m for _, _, m in media], options.encoding, options.regions)
     prints, names = [m.fingerprint for _, _, m in media], [job.destination.name for job in jobs]
     state = Work.begin(work, prints, _key(options, 0), seed, outputs=names, resume=resume)
     try:
@@ -263,7 +264,7 @@ def _run(
         if known is None:
             known = _write(one, plans, names, options, state, key, resume=resume, force=force, track=inner)
         people = tuple(name for name in everyone.people if name in names.values())
-        return Done(one.job, known.n_frames, people, known.at_risk, known.files)
+        return Done(one.job, known.n_frames, people, known.at_risk, known.files, known.losses)
 
     done = each(seen, write, workers, brake, track, "replacing")
     return Result(tuple(done), failed, choice, everyone, tuple(one.cast for one in seen), state.seed)
@@ -343,6 +344,7 @@ def _opened(
         media.append((job, number, one))
     if not media:
         raise InputError("None of the files can be read. " + " ".join(failed.values()))
+    check_wishes([one for _, _, one in media], options.encoding, options.regions)
     return media, failed
 
 
@@ -369,8 +371,7 @@ def _looked(
     inner = track if len(media) == 1 else brake.track
 
     def one(item: tuple[Job, int, Media]) -> _Seen | InputError:
-        job, number, source = item
-        place = work.place(number)
+        (job, number, source), place = item, work.place(item[1])
         try:
             cast = None if tracks is None or not tracks.exists() else tracks_for(tracks, source)
             if cast is None:
@@ -393,10 +394,9 @@ def _looked(
     failed.update(
         {job.source: str(seen) for (job, _, _), seen in zip(media, found, strict=True) if isinstance(seen, InputError)}
     )
-    seen = [one for one in found if isinstance(one, _Seen)]
-    if not seen:
+    if not any(isinstance(one, _Seen) for one in found):
         raise InputError("None of the files can be read. " + " ".join(failed.values()))
-    return seen
+    return [one for one in found if isinstance(one, _Seen)]
 
 
 def _prepare(one: _Seen, recogniser: SFace, track: Track) -> None:
@@ -428,12 +428,11 @@ def _write(
     )
     destination = one.job.destination
     force = force or (resume and may_replace(work.folder, one.number))
-    with Output(
-        one.media, destination, options.encoding, one.work / "out", resume=resume, force=force, run_key=key
-    ) as output:
+    place = one.work / "out"
+    with Output(one.media, destination, options.encoding, place, resume=resume, force=force, run_key=key) as output:
         frames = track(Counted(one.media, output.next_frame), "replacing")
-        for pixels in in_order(frames, composer.compose):
-            output.write(pixels)
+        for picture in in_order(frames, Touched(composer).compose):
+            output.write(*picture)
         n_frames = output.next_frame
         if n_frames != one.cast.n_frames:
             raise InputError(
@@ -446,6 +445,6 @@ def _write(
     stand_ins = (stand_in for i, time in enumerate(times) for stand_in in composer.stand_ins(i, time))
     renamed = (StandIn(s.frame, names[s.person], s.reason) for s in stand_ins)
     black = (StandIn(frame, NOBODY, DAMAGED) for frame in one.media.damaged)
-    finished = Finished(n_frames, hashes(destination), stretches([*black, *renamed], times))
+    finished = Finished(n_frames, hashes(destination), stretches([*black, *renamed], times), output.losses)
     work.done(one.number, finished)
     return finished

@@ -39,11 +39,13 @@ class Finished:
     n_frames : int
     files : mapping of name to SHA-256
     at_risk : tuple of AtRisk
+    losses : tuple of str
     """
 
     n_frames: int
     files: Mapping[str, str]
     at_risk: tuple[AtRisk, ...]
+    losses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class Work:
             known = _read(file)
             if known and hashes(destination) == known["files"]:
                 risks = tuple(AtRisk(**one) for one in known["at_risk"])
-                return Finished(known["n_frames"], known["files"], risks)
+                return Finished(known["n_frames"], known["files"], risks, tuple(known["losses"]))
             file.unlink()
         if destination.exists() and may_replace(self.folder, number):
             shutil.rmtree(self.place(number) / "out", ignore_errors=True)

@@ -15,7 +15,7 @@ from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
 
 from ksame.errors import InputError
 from ksame.scene.media.encoding import PICTURE_SUFFIXES
-from ksame.scene.media.source import Media, Pixels, Stamp
+from ksame.scene.media.source import Media, Pixels, Read, Stamp
 
 FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP")
 JPEG_QUALITY = 92
@@ -93,8 +93,8 @@ class Photograph(Media):
         self.entries = tuple(name for name in names if name and name not in _NEVER_KEPT)
         super().__init__(path, size, 1, exact=True, rate=_FOLDER_RATE, time_base=1 / _FOLDER_RATE)
 
-    def _read(self, start: int) -> Iterator[tuple[Stamp, Pixels | None]]:
-        yield Stamp(0, 1), None if start > 0 else read_picture(self.path)
+    def _read(self, start: int) -> Iterator[Read]:
+        yield Stamp(0, 1), None if start > 0 else read_picture(self.path), None
 
 
 def read_picture(path: Path) -> Pixels:
@@ -122,14 +122,14 @@ class Animation(Media):
         rate = Fraction(1000, first)
         super().__init__(path, size, n_frames, exact=True, rate=rate, time_base=_MILLISECOND)
 
-    def _read(self, start: int) -> Iterator[tuple[Stamp, Pixels | None]]:
+    def _read(self, start: int) -> Iterator[Read]:
         at = 0
         with _picture(self.path) as picture:
             for index in range(self.n_frames):
                 picture.seek(index)
                 picture.load()
                 duration = _shown_for(picture)
-                yield Stamp(at, duration), None if index < start else flatten(picture)
+                yield Stamp(at, duration), None if index < start else flatten(picture), None
                 at += duration
 
 
@@ -169,9 +169,9 @@ class Folder(Media):
             raise InputError(f"{path}: there are no pictures in the folder.")
         super().__init__(path, size, len(self._pictures), exact=True, rate=_FOLDER_RATE, time_base=1 / _FOLDER_RATE)
 
-    def _read(self, start: int) -> Iterator[tuple[Stamp, Pixels | None]]:
+    def _read(self, start: int) -> Iterator[Read]:
         for index, path in enumerate(self._pictures):
-            yield Stamp(index, 1), None if index < start else read_picture(path)
+            yield Stamp(index, 1), None if index < start else read_picture(path), None
 
     def _files(self) -> list[Path]:
         return self._pictures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ksame.errors import InputError
+from ksame.errors import InputError, UsageError
 from ksame.scene.media.damage import Damaged
 from ksame.scene.media.pictures import Animation, Folder, Photograph, is_animation
 from ksame.scene.media.recording import Recording
@@ -29,6 +29,8 @@ def open_media(path: Path, damaged: Damaged = "refuse") -> Media:
         When it is missing, empty, cut off, encrypted, only sound, or nothing that can be read.
     """
     path = Path(path)
+    if damaged not in ("refuse", "mask"):
+        raise UsageError(f"--damaged must be refuse or mask. Got {damaged!r}.")
     try:
         if path.is_dir():
             return Folder(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections import deque
 from collections.abc import Iterator
@@ -22,14 +23,11 @@ from av.video.stream import VideoStream
 from ksame.errors import InputError
 from ksame.scene.media.compat import duration_of, is_cover, open_leniently
 from ksame.scene.media.damage import Damage, Damaged, be_strict, damaged_file, find_damage
-from ksame.scene.media.source import Media, Pixels, Stamp
+from ksame.scene.media.source import MATRICES, Coding, Colours, Media, Pixels, Read, Stamp, turned
 
-_UNSPECIFIED = 2
-_BT709, _BT601, _BT2020 = 1, 5, 9
-_MATRICES = {1: _BT709, 4: 4, 5: _BT601, 6: _BT601, 7: 7, 9: _BT2020, 10: _BT2020}
-"""swscale's matrix for a colour space as the file names it."""
-_FULL_RANGE = 2
-_HD_HEIGHT = 720
+_UNSPECIFIED, _FULL_RANGE = 2, 2
+_PLANAR = re.compile(r"yuvj?4(20|22|44)p(10le|12le)?")
+"""Pixel formats whose planes are taken over as they are."""
 _DEFAULT_RATE = Fraction(25)
 _FASTEST = 1000
 _ONLY_FILES = {
@@ -96,11 +94,18 @@ class Recording(Media):
             first = next((frame for frame, _ in self._decoded(container, stream, path)), None)
             if first is None:
                 raise InputError(f"{path}: not a single frame could be decoded.")
+            streams = (sum(not is_cover(s) for s in container.streams.video), len(container.streams.audio))
+            bit_rate = stream.bit_rate or container.bit_rate or 0
+            codec = stream.codec_context.name
             turn = _turn(first)
             size = (first.height, first.width) if turn % 2 else (first.width, first.height)
         super().__init__(path, size, n_frames, exact=exact, rate=rate, time_base=time_base)
         self.turn = turn  # of the whole recording: asking every frame ties each into a cycle that frees it late
         self.has_sound = has_sound
+        if _PLANAR.fullmatch(first.format.name):
+            bits = first.format.components[0].bits
+            colours, interlaced = _colours(first, size), bool(first.interlaced_frame)
+            self.coding = Coding(codec, first.format.name, bits, colours, bit_rate, interlaced, streams)
         if aspect:
             self.aspect = 1 / aspect if turn % 2 else aspect
 
@@ -109,7 +114,7 @@ class Recording(Media):
         """Numbers of the frames that were made black; of those that :meth:`frames` has come past."""
         return tuple(sorted(self._black))
 
-    def _read(self, start: int) -> Iterator[tuple[Stamp, Pixels | None]]:
+    def _read(self, start: int) -> Iterator[Read]:
         stamp = Stamp(-1, 1)
         usual = max(1, round(1 / (self.rate * self.time_base)))
         reformatter = VideoReformatter()
@@ -122,16 +127,17 @@ class Recording(Media):
                 at = frame.pts if frame.pts is not None else stamp.at + stamp.duration if index else 0
                 while lost and lost[0] <= at:
                     if (time := lost.popleft()) < at:
-                        yield Stamp(time, usual), self._blackened(index, start)
+                        yield Stamp(time, usual), self._blackened(index, start), None
                         index += 1
                 stamp = Stamp(at, duration_of(frame, packet) or usual)
                 if self._damage is not None and self._damage.has(frame):
-                    yield stamp, self._blackened(index, start)
+                    yield stamp, self._blackened(index, start), None
                 else:
-                    yield stamp, None if index < start else self._upright(frame, reformatter)
+                    pixels = None if index < start else self._upright(frame, reformatter)
+                    yield stamp, pixels, frame if self._same_coding(frame) else None
                 index += 1
         for time in lost:
-            yield Stamp(time, usual), self._blackened(index, start)
+            yield Stamp(time, usual), self._blackened(index, start), None
             index += 1
 
     def _decoded(
@@ -164,31 +170,47 @@ class Recording(Media):
         self._black.add(index)
         return None if index < start else np.zeros((self.size[1], self.size[0], 3), dtype=np.uint8)
 
+    def _same_coding(self, frame: VideoFrame) -> bool:
+        """Tell whether a frame is coded as the first; some recordings change in the middle."""
+        width, height = reversed(self.size) if self.turn % 2 else self.size
+        return (
+            self.coding is not None
+            and (frame.width, frame.height, frame.format.name) == (width, height, self.coding.pixels)
+            and _colours(frame, self.size) == self.coding.colours
+        )
+
     def _upright(self, frame: VideoFrame, reformatter: VideoReformatter) -> Pixels:
         width, height = reversed(self.size) if self.turn % 2 else self.size
-        matrix = _MATRICES.get(int(frame.colorspace))
-        if matrix is None:
-            matrix = _BT709 if min(self.size) >= _HD_HEIGHT else _BT601
-        full = frame.format.name.startswith("yuvj") or int(frame.color_range) == _FULL_RANGE
+        colours = _colours(frame, self.size)
         flat = reformatter.reformat(
             frame,
             width=width,
             height=height,
             format="rgb24",
-            src_colorspace=matrix,
-            dst_colorspace=matrix,
-            src_color_range=2 if full else 1,
+            src_colorspace=colours.swscale,
+            dst_colorspace=colours.swscale,
+            src_color_range=2 if colours.full else 1,
             dst_color_range=2,
         )
         pixels = np.asarray(flat.to_ndarray(), dtype=np.uint8)
         return pixels if self.turn == 0 else turned(pixels, self.turn)
 
 
-def turned(pixels: Pixels, turn: int) -> Pixels:
-    """Turn a picture counterclockwise by ``turn % 4`` quarters, after a left-right flip if ``turn`` is above 3."""
-    if turn >= 4:
-        pixels = pixels[:, ::-1]
-    return np.ascontiguousarray(np.rot90(pixels, turn % 4))
+def _colours(frame: VideoFrame, size: tuple[int, int]) -> Colours:
+    """Return the colours that a frame tells of; what it does not tell is as usual for its size."""
+    usual = Colours.usual(size)
+    matrix = int(frame.colorspace)
+    if matrix not in MATRICES:
+        matrix = usual.matrix
+    full = frame.format.name.startswith("yuvj") or int(frame.color_range) == _FULL_RANGE
+    primaries, transfer = int(frame.color_primaries), int(frame.color_trc)
+    unknown = (0, _UNSPECIFIED)
+    return Colours(
+        matrix,
+        usual.primaries if primaries in unknown else primaries,
+        usual.transfer if transfer in unknown else transfer,
+        full,
+    )
 
 
 def _turn(frame: VideoFrame) -> int:
