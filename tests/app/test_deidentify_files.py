@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import av
+import cv2
 import numpy as np
 import pytest
 from PIL import Image
@@ -185,3 +186,15 @@ def test_frames_at_risk_are_listed_outside_the_folder(photo, nobody, run, tmp_pa
     run("verify", out, code=0)
     (out / "at-risk.csv").write_text("anything")
     assert "at-risk.csv" in run("verify", out, code=4).output
+
+
+def test_what_the_output_cannot_hold_is_told(run, tmp_path):
+    cv2.imwrite(str(tmp_path / "deep.png"), np.full((48, 64, 3), 7777, dtype=np.uint16))
+    told = json.loads(run("deidentify", tmp_path / "deep.png", "-o", tmp_path / "a.jpg", "--json", code=3).stdout)
+    assert "16 bits became 8" in told["files"][0]["lost"][0]
+    assert "lost" in run("deidentify", tmp_path / "deep.png", "-o", tmp_path / "b.jpg", code=3).output
+    run("deidentify", tmp_path / "deep.png", "-o", tmp_path / "c.png", "--region", "4,4,8,8", code=0)
+    written = cv2.imread(str(tmp_path / "c.png"), cv2.IMREAD_UNCHANGED)
+    assert written.dtype == np.uint16
+    assert (written[20:, 20:] == 7777).all()
+    assert (written[5:11, 5:11] == 30 * 257).all()  # 7777 as a byte, and no more of it

@@ -12,8 +12,10 @@ from random import SystemRandom
 
 from ksame.errors import InputError, OutputError, UsageError
 
-_OTHERS = (".mpg", ".mpeg", ".ts", ".mts", ".m2ts", ".3gp", ".3g2", ".flv", ".ogv", ".asf", ".heic", ".heif", ".avif")
+_OTHERS = (".mpg", ".mpeg", ".ts", ".mts", ".m2ts", ".3gp", ".3g2", ".flv", ".ogv", ".asf", ".heic", ".heif")
 """Suffixes of media that are read, or named as unreadable, but not written."""
+_PHONES = (".heic", ".heif")
+"""Photographs of telephones, which become JPEG."""
 _LONGEST = 200
 """Bytes in the name of an output: with what is put before and after it for work in progress, most disks take 255."""
 
@@ -210,11 +212,10 @@ def is_still(path: Path) -> bool:
     """Tell whether a file is a photograph; whatever cannot be read is none."""
     from PIL import Image
 
-    from ksame.scene.media.encoding import PICTURE_SUFFIXES
-    from ksame.scene.media.pictures import is_animation
+    from ksame.scene.media.pictures import is_animation, readable_formats
 
     try:
-        with Image.open(path, formats=sorted({*PICTURE_SUFFIXES.values()})):
+        with Image.open(path, formats=readable_formats()):
             pass
         return not is_animation(path)
     except (OSError, SyntaxError, ValueError, InputError, Image.DecompressionBombError):
@@ -229,7 +230,7 @@ def suffix_for(path: Path, container: str | None) -> str:
     if path.is_dir():
         return "" if container is None else _dotted(container)
     if is_still(path):
-        return suffix if suffix in PICTURE_SUFFIXES else ".png"
+        return suffix if suffix in PICTURE_SUFFIXES else ".jpg" if suffix in _PHONES else ".png"
     if container is not None:
         return _dotted(container)
     return suffix if suffix in CONTAINERS else ".mp4"

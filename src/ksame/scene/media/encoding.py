@@ -19,6 +19,7 @@ PICTURE_SUFFIXES: Mapping[str, str] = {
     ".tif": "TIFF",
     ".tiff": "TIFF",
     ".bmp": "BMP",
+    ".avif": "AVIF",
 }
 """Format of a photograph by the suffix of its file."""
 

@@ -21,11 +21,10 @@ from ksame.scene.media.assemble import assemble, count_packets
 from ksame.scene.media.encoding import CONTAINERS, PICTURE_SUFFIXES, Encoding, video_settings
 from ksame.scene.media.gif import assemble_gif
 from ksame.scene.media.losses import sound_losses, video_losses
-from ksame.scene.media.pictures import save_picture
 from ksame.scene.media.planes import Picture
 from ksame.scene.media.segments import LENGTH, Segments
 from ksame.scene.media.source import Media, Pixels
-from ksame.scene.media.stills import PhotographSink
+from ksame.scene.media.stills import PhotographSink, save_picture
 from ksame.scene.media.wholeness import check_whole
 
 STATE = "state.json"
