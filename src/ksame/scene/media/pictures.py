@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
-from PIL import ExifTags, Image, ImageSequence, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageSequence
 
 from ksame.errors import InputError
 from ksame.scene.media.encoding import PICTURE_SUFFIXES
@@ -49,7 +49,7 @@ def _picture(path: Path) -> Iterator[Image.Image]:
         raise
     except Image.DecompressionBombError as error:
         raise InputError(f"{path}: the picture is too large ({error}). Make it smaller first.") from error
-    except (OSError, SyntaxError, ValueError, EOFError, UnidentifiedImageError) as error:
+    except Exception as error:  # decoders raise whatever they come across in a damaged file
         raise InputError(f"{path}: not a readable picture ({error}). Save it again as PNG or JPEG.") from error
 
 
