@@ -3,6 +3,7 @@
 import av
 import numpy as np
 import pytest
+from PIL import Image
 
 from ksame.errors import InputError
 from ksame.scene.media import open_media
@@ -88,3 +89,17 @@ def test_a_whole_recording_has_no_damage(tmp_path):
     media = open_media(make_clip(tmp_path / "clip.mp4", n=N, options={"bf": "2"}), damaged="mask")
     assert numbers(media) == list(range(N))
     assert media.damaged == ()
+
+
+@pytest.mark.parametrize("options", [{}, {"progressive": True}])
+def test_a_damaged_jpeg_is_refused(options, tmp_path):
+    noise = np.random.default_rng(1).integers(0, 256, (96, 128, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "photo.jpg", **options)
+    data = bytearray((tmp_path / "photo.jpg").read_bytes())
+    assert open_media(tmp_path / "photo.jpg").size == (128, 96)
+    data[len(data) // 2 : len(data) // 2 + 64] = bytes(64)
+    (tmp_path / "photo.jpg").write_bytes(data)
+    with pytest.raises(InputError, match="photo.jpg: the picture is damaged"):
+        open_media(tmp_path / "photo.jpg")
+    with pytest.raises(InputError, match="photo.jpg: the picture is damaged"):
+        list(open_media(tmp_path).frames())

@@ -4,7 +4,6 @@ import os
 
 import av
 import pytest
-
 from tools.fuzz_media import fuzz, run_case, write_samples
 
 

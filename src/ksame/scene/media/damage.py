@@ -102,3 +102,26 @@ def damaged_file(path: Path, index: int, reason: str) -> InputError:
         f"{path}: frame {index} is damaged ({reason}). Copy the file again from where it was recorded, or have the "
         "damaged frames made black with --damaged mask."
     )
+
+
+def check_jpeg(path: Path) -> None:
+    """Refuse a JPEG file whose data break off or make no sense: Pillow's decoder paints grey or rubble without a word.
+
+    Raises
+    ------
+    InputError
+    """
+    decoder = av.CodecContext.create("mjpeg", "r")
+    decoder.options = {"err_detect": _STRICT}
+    try:
+        frames = [*decoder.decode(Packet(path.read_bytes())), *decoder.decode(None)]
+    except av.InvalidDataError:
+        damaged = True
+    except av.FFmpegError:
+        damaged = False  # a kind of JPEG that this decoder does not know
+    else:
+        damaged = any(frame.is_corrupt for frame in frames)
+    if damaged:
+        raise InputError(
+            f"{path}: the picture is damaged. Copy it again from where it was taken; if it looks right, save it anew."
+        )

@@ -12,6 +12,7 @@ from pathlib import Path
 from PIL import ExifTags, Image, ImageSequence
 
 from ksame.errors import InputError
+from ksame.scene.media.damage import check_jpeg
 from ksame.scene.media.encoding import PICTURE_SUFFIXES
 from ksame.scene.media.kept import Kept, bits_of, flatten
 from ksame.scene.media.source import Media, Pixels, Read, Stamp
@@ -73,12 +74,13 @@ class Photograph(Media):
             size = _upright_size(picture)
             self.exif = picture.getexif()
             self.kept = Kept.of(picture, path, bits)
+            _check_whole(picture, path)
         names = (ExifTags.TAGS.get(tag, "") for tag in self.exif)
         self.entries = tuple(name for name in names if name and name not in _NEVER_KEPT)
         super().__init__(path, size, 1, exact=True, rate=_FOLDER_RATE, time_base=1 / _FOLDER_RATE)
 
     def _read(self, start: int) -> Iterator[Read]:
-        yield Stamp(0, 1), None if start > 0 else read_picture(self.path), None
+        yield Stamp(0, 1), None if start > 0 else read_picture(self.path, checked=True), None
 
 
 def _check_pages(picture: Image.Image, path: Path) -> None:
@@ -96,10 +98,17 @@ def _check_pages(picture: Image.Image, path: Path) -> None:
         )
 
 
-def read_picture(path: Path) -> Pixels:
-    """Read one picture as :func:`flatten` shows it."""
+def _check_whole(picture: Image.Image, path: Path) -> None:
+    if picture.format in ("JPEG", "MPO"):
+        check_jpeg(path)
+
+
+def read_picture(path: Path, *, checked: bool = False) -> Pixels:
+    """Read one picture as :func:`flatten` shows it; ``checked`` where it is known not to be damaged."""
     with _picture(path) as picture:
         picture.load()
+        if not checked:
+            _check_whole(picture, path)
         return flatten(picture)
 
 
