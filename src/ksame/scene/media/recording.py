@@ -218,7 +218,10 @@ def _turn(frame: VideoFrame) -> int:
 
     The display matrix maps a pixel (x, y), y down, to (a·x + c·y, b·x + d·y).
     """
-    data = frame.side_data.get("DISPLAYMATRIX")
+    try:
+        data = frame.side_data.get("DISPLAYMATRIX")
+    except ValueError:  # PyAV knows no name for something else that comes with the frame
+        return round(getattr(frame, "rotation", 0) / 90) % 4
     if not isinstance(data, Buffer):
         return 0
     a, b, _, c, d = struct.unpack("<5i", bytes(data)[:20])
