@@ -201,32 +201,48 @@ def fuzz(minutes: float, first: int) -> int:
 
 
 def flips(n: int) -> None:
-    """Print for each codec how many of ``n`` visibly damaged files were noticed."""
+    """Print for each kind of file how many of ``n`` visibly damaged ones were noticed."""
     with tempfile.TemporaryDirectory(prefix="ksame-flips-") as name:
         folder = Path(name)
         for file, how in VIDEOS.items():
             path = write_video(folder / file, *how, n=48, size=(320, 240))
-            whole = [frame.pixels[::4, ::4].astype(int) for frame in open_media(path).frames()]
             with av.open(str(path)) as container:
                 packets = [(p.pos, p.size) for p in container.demux(video=0) if p.size and p.pos is not None]
-            rng, seen, noticed = np.random.default_rng(1), 0, 0
-            for _ in range(4 * n):
-                if seen == n:
-                    break
-                data = bytearray(path.read_bytes())
-                start, size = packets[int(rng.integers(len(packets) // 4, 3 * len(packets) // 4))]
-                for _ in range(3):
-                    data[start + int(rng.integers(min(5, size - 1), size))] ^= 1 << int(rng.integers(8))
-                hurt = folder / f"hurt-{file}"
-                hurt.write_bytes(data)
-                try:
-                    now = [frame.pixels[::4, ::4].astype(int) for frame in open_media(hurt).frames()]
-                except InputError:
-                    seen, noticed = seen + 1, noticed + 1
-                    continue
-                gap = max((int(np.abs(a - b).max()) for a, b in zip(whole, now, strict=False)), default=0)
-                seen += gap > 24 or len(now) != len(whole)
-            print(f"{file}: {noticed} of {seen} noticed", flush=True)
+            _measure(path, packets[len(packets) // 4 : 3 * len(packets) // 4], n)
+        for file in ("a.jpg", "progressive.jpg", "a.png", "a.webp", "lzw.tif", "a.avif"):
+            path = folder / file
+            options = {"progressive": True} if "progressive" in file else {}
+            options |= {"compression": "tiff_lzw"} if "lzw" in file else {}
+            Image.fromarray(next(frames(1, (320, 240)))).save(path, **options)
+            size = path.stat().st_size
+            _measure(path, [(size // 4, size // 2)], n)
+
+
+def _measure(path: Path, places: list[tuple[int, int]], n: int) -> None:
+    """Flip three bits in one of some places until ``n`` files look different."""
+    whole = _thumbnails(path)
+    rng, seen, noticed = np.random.default_rng(1), 0, 0
+    hurt = path.with_name(f"hurt-{path.name}")
+    for _ in range(4 * n):
+        if seen == n:
+            break
+        data = bytearray(path.read_bytes())
+        start, size = places[int(rng.integers(len(places)))]
+        for _ in range(3):
+            data[start + int(rng.integers(min(5, size - 1), size))] ^= 1 << int(rng.integers(8))
+        hurt.write_bytes(data)
+        try:
+            now = _thumbnails(hurt)
+        except InputError:
+            seen, noticed = seen + 1, noticed + 1
+            continue
+        gap = max((int(np.abs(a - b).max()) for a, b in zip(whole, now, strict=False)), default=0)
+        seen += gap > 24 or len(now) != len(whole)
+    print(f"{path.name}: {noticed} of {seen} noticed", flush=True)
+
+
+def _thumbnails(path: Path) -> list[np.ndarray]:
+    return [frame.pixels[::4, ::4].astype(int) for frame in open_media(path).frames()]
 
 
 def main() -> None:

@@ -15,7 +15,6 @@ from av.packet import Packet
 from av.stream import Stream
 
 from ksame.errors import OutputError
-from ksame.scene.media.compat import add_like
 from ksame.scene.media.encoding import Container, Encoding, countable
 from ksame.scene.media.recording import Recording, opened
 from ksame.scene.media.segments import Piece, Segments, film_stream, packets
@@ -107,7 +106,11 @@ def _subtitles(
 ) -> list[Iterator[Timed]]:
     with opened(media.path) as source:
         able = SUBTITLES.get(container.muxer, frozenset())
-        kept = [(s.index, add_like(output, s)) for s in source.streams.subtitles if s.codec_context.name in able]
+        kept = [
+            (s.index, output.add_stream_from_template(s))
+            for s in source.streams.subtitles
+            if s.codec_context.name in able
+        ]
     return [_copied(media, index, stream, start) for index, stream in kept]
 
 

@@ -221,7 +221,7 @@ def _turn(frame: VideoFrame) -> int:
     try:
         data = frame.side_data.get("DISPLAYMATRIX")
     except ValueError:  # PyAV knows no name for something else that comes with the frame
-        return round(getattr(frame, "rotation", 0) / 90) % 4
+        return round(frame.rotation / 90) % 4
     if not isinstance(data, Buffer):
         return 0
     a, b, _, c, d = struct.unpack("<5i", bytes(data)[:20])
