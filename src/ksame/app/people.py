@@ -22,7 +22,7 @@ from ksame.faces.faceset import ByteArray
 from ksame.models import SFace
 from ksame.scene.first_pass import look_at
 from ksame.scene.looking import Looking
-from ksame.scene.media import Media, open_media
+from ksame.scene.media import Damaged, Media, open_media
 from ksame.scene.people import Everyone, join
 from ksame.scene.review import Row, crop, sheet
 from ksame.scene.running import Brake, each
@@ -69,7 +69,7 @@ class Listing:
     sheet: ByteArray | None
 
 
-def listing(found: Sequence[Found], *, workers: int, sheet: bool) -> Listing:
+def listing(found: Sequence[Found], *, workers: int, sheet: bool, damaged: Damaged = "refuse") -> Listing:
     """Look at all files and find the same people in them."""
     with tempfile.TemporaryDirectory(prefix="ksame-people-") as work:
         brake = Brake()
@@ -79,7 +79,7 @@ def listing(found: Sequence[Found], *, workers: int, sheet: bool) -> Listing:
         def one(numbered: tuple[int, Found]) -> tuple[Media, Cast] | InputError:
             number, item = numbered
             try:
-                media = open_media(item.path)
+                media = open_media(item.path, damaged)
                 folder = Path(work) / str(number)
                 return media, look_at(media, folder, Looking(), recogniser=recogniser, track=inner)
             except InputError as error:
@@ -102,14 +102,16 @@ def listing(found: Sequence[Found], *, workers: int, sheet: bool) -> Listing:
 def _listed(seen: Sequence[tuple[Media, Cast]], everyone: Everyone, name: str, key: tuple[int, str]) -> Listed:
     media, cast = seen[key[0]]
     tracks = cast.of(key[1])
+    seen_in = {frame for track in tracks for frame in range(track.first, track.end)}
+    meshed = {track.first + int(row) for track in tracks for row in np.flatnonzero(track.meshed())}
     return Listed(
         name,
         media.path,
-        sum(len(track) for track in tracks),
+        len(seen_in),
         _time(media, min(track.first for track in tracks)),
         _time(media, max(track.end for track in tracks) - 1),
         round(float(np.median(np.concatenate([track.boxes[:, 3] for track in tracks]))), 1),
-        sum(int((~track.meshed()).sum()) for track in tracks),
+        len(seen_in - meshed),
         name not in everyone.unsure,
     )
 

@@ -37,7 +37,8 @@ def deidentify_command(
         typer.Option(
             "--output",
             "-o",
-            help="File to write; a folder for several, or to have frames as pictures.",
+            help="File to write; or a folder, whose name has no suffix or ends in a slash. With --codec png or jpeg a "
+            "recording becomes a folder of frames.",
             rich_help_panel=_FILES,
         ),
     ],
@@ -104,6 +105,12 @@ def deidentify_command(
         list[str] | None,
         typer.Option(help="An entry that goes over, such as title, Copyright, subtitles.", rich_help_panel=_MEDIA),
     ] = None,
+    damaged: Annotated[
+        str,
+        typer.Option(
+            help="refuse a recording with damaged frames, or mask: these frames become black.", rich_help_panel=_MEDIA
+        ),
+    ] = "refuse",
     frames: Annotated[
         bool,
         typer.Option("--frames", help="A folder is one recording in numbered pictures.", rich_help_panel=_FILES),
@@ -171,9 +178,10 @@ def deidentify_command(
         encoding=Encoding(codec, quality, audio, tuple(keep_metadata or ())),  # type: ignore[arg-type]  # checked there
         workers=workers,
         device=device,
+        damaged=damaged,  # type: ignore[arg-type]  # checked there
     )
     found, many = gather(media, frames=frames, output=Path(output))
-    wanted = places(found, output, many=many, keep_names=keep_names, container=container)
+    wanted = places(found, output, many=many, keep_names=keep_names, container=container, codec=codec, resume=resume)
     _check_places(wanted, review, link_table, tracks, resume=resume, force=force)
     key = None if sign is None else load_private_key(sign)
     _warn(options)
@@ -224,6 +232,9 @@ def people_command(
         Path | None, typer.Option("--output", "-o", help="Contact sheet (.png, .jpg) to write. It shows originals!")
     ] = None,
     frames: Annotated[bool, typer.Option("--frames", help="A folder is one recording in numbered pictures.")] = False,
+    damaged: Annotated[
+        str, typer.Option(help="refuse a recording with damaged frames, or mask: these frames become black.")
+    ] = "refuse",
     force: Annotated[bool, typer.Option("--force", help="Replace a sheet that exists.")] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="Files looked at at the same time.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
@@ -236,7 +247,8 @@ def people_command(
     if output is not None:
         _check_sheet(output, may_exist=force)
     found, _ = gather(media, frames=frames)
-    listed = listing(found, workers=workers or max(1, (os.cpu_count() or 1) // 2), sheet=output is not None)
+    busy = workers or max(1, (os.cpu_count() or 1) // 2)
+    listed = listing(found, workers=busy, sheet=output is not None, damaged=damaged)  # type: ignore[arg-type]
     if output is not None and listed.sheet is not None:
         write_sheet(listed.sheet, output)
         warnings.warn(f"{output} shows originals. Keep it.", PrivacyWarning, stacklevel=2)
@@ -281,16 +293,12 @@ def _check_places(
     wanted: Places, review: Path | None, link_table: Path | None, tracks: Path | None, *, resume: bool, force: bool
 ) -> None:
     """Refuse, before any work, what must not be replaced and what must not lie among the outputs."""
-    from ksame.scene.verification import certified
     from ksame.scene.work import can_resume
 
     going_on = resume and can_resume(wanted.work)
     for file in (wanted.certificate, wanted.at_risk):
         if file.exists() and not force and not going_on:
             raise UsageError(f"{file} exists. Choose another place, or replace it with --force.")
-    others = certified(wanted.certificate) - {path.name for path in wanted.destinations}
-    if wanted.folder is None and others:
-        raise UsageError(f"{wanted.certificate} certifies {min(others)}. Choose another name for the output.")
     if link_table is not None and link_table.exists() and not going_on:
         raise UsageError(f"{link_table} exists; a link table is never overwritten. Choose another name.")
     if review is not None:

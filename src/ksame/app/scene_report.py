@@ -16,6 +16,7 @@ from ksame.errors import ExitCode, PrivacyWarning
 from ksame.scene.certificate import SceneCertificate, certify, frames_at_risk, write_certificate, write_whole
 from ksame.scene.composing import Treatment
 from ksame.scene.linkage import link
+from ksame.scene.media.output import timeless
 from ksame.scene.pipeline import Done, Options, Result
 from ksame.scene.risk import AtRisk, as_csv
 from ksame.scene.work import hashes
@@ -53,6 +54,9 @@ def publish(
             write_sheet(review_sheet(result), review)
         warnings.warn(f"{review} shows originals beside what became of them. Keep it.", PrivacyWarning, stacklevel=2)
     write_certificate(certificate, wanted.certificate, key)
+    if wanted.folder is not None:
+        for folder in {wanted.folder, *(place.parent for place in wanted.destinations)}:
+            timeless(folder)
     if link_table is not None:
         link(result, certificate).write(link_table, again=resumed)
         warnings.warn(
@@ -83,7 +87,8 @@ def _name(done: Done, wanted: Places) -> str:
 def exit_code(result: Result) -> ExitCode:
     """Return what the shell is told."""
     instead = any(done.at_risk for done in result.done) or any(p.stands_in for p in result.choice.plans.values())
-    return ExitCode.WITHHELD if instead or result.failed else ExitCode.DONE
+    lost = any(done.losses for done in result.done)
+    return ExitCode.WITHHELD if instead or lost or result.failed else ExitCode.DONE
 
 
 def _people(result: Result, done: Done, *, instead: bool | None, treatment: Treatment) -> list[str]:
@@ -115,6 +120,7 @@ def for_machines(result: Result, options: Options, wanted: Places) -> dict[str, 
                 "masked": _people(result, done, instead=False, treatment=Treatment.MASK),
                 "masked_instead": _people(result, done, instead=True, treatment=Treatment.MASK),
                 "kept": _people(result, done, instead=None, treatment=Treatment.KEEP),
+                "lost": list(done.losses),
                 "frames_at_risk": frames_at_risk(done.at_risk),
                 "at_risk": [
                     {"person": r.person, "frames": [r.first, r.last], "seconds": [r.start, r.end], "reason": r.reason}
@@ -153,6 +159,9 @@ def show(result: Result, wanted: Places) -> None:
     if risks:
         more = f"{len(risks) - _SHOWN} more; all" if len(risks) > _SHOWN else "all"
         talk.say(f"[yellow]{more} in {escape(str(wanted.at_risk))}[/]: look at these frames before you publish.")
+    for done in result.done:
+        for loss in done.losses:
+            talk.say(f"[yellow]lost[/] {escape(str(done.job.source))}: {escape(loss)}")
     for reason in result.failed.values():
         talk.say(f"[yellow]left out[/] {escape(reason)}")
     talk.say(f"certificate  {escape(str(wanted.certificate))}")

@@ -24,8 +24,9 @@ from ksame.privacy.signing import sign
 from ksame.scene.choosing import K_DIFF, K_SAME_M, SOMEONE_ELSE
 from ksame.scene.composing import Treatment
 from ksame.scene.masking import MASKS
+from ksame.scene.media.output import timeless
 from ksame.scene.pipeline import Options, Result
-from ksame.scene.risk import AtRisk
+from ksame.scene.risk import NOBODY, AtRisk
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -58,6 +59,7 @@ class SceneCounts(_Part):
     kept: int = Field(0, ge=0, description="people left as they are, because it was asked for")
     faces_masked_instead: int = Field(0, ge=0, description="faces in single frames that could not be replaced")
     frames_at_risk: int = Field(0, ge=0, description="frames with at least one of these")
+    frames_damaged: int = Field(0, ge=0, description="frames that could not be decoded, and are black")
 
 
 class Likeness(_Part):
@@ -122,6 +124,7 @@ def write_whole(path: Path, data: bytes) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
+        timeless(part)
         part.replace(path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written ({error.strerror}).") from error
@@ -151,7 +154,8 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
     plans = {name: plan for name, plan in result.choice.plans.items() if name not in result.everyone.unsure}
     treated = Counter(plan.treatment for plan in plans.values())
     instead = sum(plan.stands_in for plan in plans.values())
-    at_risk = [done.at_risk for done in result.done]
+    at_risk = [[risk for risk in done.at_risk if risk.person != NOBODY] for done in result.done]
+    damaged = [risk for done in result.done for risk in done.at_risk if risk.person == NOBODY]
     counts = SceneCounts(
         files=len(result.done),
         unreadable=len(result.failed),
@@ -164,6 +168,7 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
         kept=treated[Treatment.KEEP],
         faces_masked_instead=sum(len(one) for risks in at_risk for one in risks),
         frames_at_risk=sum(frames_at_risk(risks) for risks in at_risk),
+        frames_damaged=sum(len(risk) for risk in damaged),
     )
     files = {
         (done.job.destination.parent.relative_to(folder) / name).as_posix(): digest
@@ -185,7 +190,7 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
         statement=_statement(options, counts, k_real),
         not_promised=_not_promised(options, counts),
         warnings=tuple(notes(options, counts)),
-        files=files,
+        files=dict(sorted(files.items())),
         digest=release_digest(files),
         software={
             "ksame": __version__,
@@ -227,6 +232,8 @@ def notes(options: Options, counts: SceneCounts) -> list[str]:
             f"In {counts.frames_at_risk} frames a mask stands in for a face that could not be replaced; such faces are "
             "found least surely, so look at these frames."
         )
+    if counts.frames_damaged:
+        found.append(f"{counts.frames_damaged} frames could not be decoded, and are black.")
     return found
 
 

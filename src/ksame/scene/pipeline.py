@@ -29,12 +29,13 @@ from ksame.scene.first_pass import look_at, tracks_for
 from ksame.scene.looking import Looking, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
-from ksame.scene.media import Encoding, Media, Output, check_destination, open_media
+from ksame.scene.media import Damaged, Encoding, Media, Output, check_destination, check_wishes, open_media
 from ksame.scene.people import Everyone, join, treatments
 from ksame.scene.preparing import Prepared, prepare, subjects_of
-from ksame.scene.risk import AtRisk, stretches
+from ksame.scene.risk import DAMAGED, NOBODY, AtRisk, stretches
 from ksame.scene.running import Brake, Counted, each
 from ksame.scene.sightings import Cast
+from ksame.scene.touched import Touched
 from ksame.scene.work import Finished, Work, hashes, may_replace
 
 _KNOWING = "getting to know everyone"
@@ -65,9 +66,11 @@ class Options:
     looking : Looking
     encoding : Encoding
     workers : int, optional
-        Files that are worked on at the same time; by default as many as keep all processors busy.
+        Files worked on at the same time; by default as many as keep all processors busy.
     device : str
         Where heads are invented: see :data:`ksame.models.runtime.DEVICES`.
+    damaged : "refuse" or "mask"
+        What becomes of a recording with damaged frames: nothing is written, or these are black.
     """
 
     method: str = SOMEONE_ELSE
@@ -84,6 +87,7 @@ class Options:
     encoding: Encoding = field(default_factory=Encoding)
     workers: int | None = None
     device: str = "auto"
+    damaged: Damaged = "refuse"
 
     def __post_init__(self) -> None:
         check_method(self.method, self.k)
@@ -121,6 +125,8 @@ class Done:
         Where faces were masked because they could not be replaced.
     files : mapping of name to SHA-256
         What was written, by names below the folder of the destination.
+    losses : tuple of str
+        What of the source its output cannot hold.
     """
 
     job: Job
@@ -128,6 +134,7 @@ class Done:
     people: tuple[str, ...]
     at_risk: tuple[AtRisk, ...]
     files: Mapping[str, str]
+    losses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +219,8 @@ def deidentify_scenes(
     _check_jobs(jobs)
     share_memory()
     media, failed = _opened(jobs, options, work, resume=resume, force=force)
-    state = Work.begin(work, [m.fingerprint for _, _, m in media], _key(options, 0), seed, resume=resume)
+    prints, names = [m.fingerprint for _, _, m in media], [job.destination.name for job in jobs]
+    state = Work.begin(work, prints, _key(options, 0), seed, outputs=names, resume=resume)
     try:
         with threadpool_limits(1, "blas"):  # matrices are small here: more threads would only wait busily
             result = _run(media, failed, options, state, tracks, resume=resume, force=force, track=track)
@@ -257,7 +265,7 @@ def _run(
         if known is None:
             known = _write(one, plans, names, options, state, key, resume=resume, force=force, track=inner)
         people = tuple(name for name in everyone.people if name in names.values())
-        return Done(one.job, known.n_frames, people, known.at_risk, known.files)
+        return Done(one.job, known.n_frames, people, known.at_risk, known.files, known.losses)
 
     done = each(seen, write, workers, brake, track, "replacing")
     return Result(tuple(done), failed, choice, everyone, tuple(one.cast for one in seen), state.seed)
@@ -326,7 +334,7 @@ def _opened(
     failed: dict[Path, str] = {}
     for number, job in enumerate(jobs):
         try:
-            one = open_media(job.source)
+            one = open_media(job.source, options.damaged)
         except InputError as error:
             if len(jobs) == 1:
                 raise
@@ -337,6 +345,7 @@ def _opened(
         media.append((job, number, one))
     if not media:
         raise InputError("None of the files can be read. " + " ".join(failed.values()))
+    check_wishes([one for _, _, one in media], options.encoding, options.regions)
     return media, failed
 
 
@@ -363,8 +372,7 @@ def _looked(
     inner = track if len(media) == 1 else brake.track
 
     def one(item: tuple[Job, int, Media]) -> _Seen | InputError:
-        job, number, source = item
-        place = work.place(number)
+        (job, number, source), place = item, work.place(item[1])
         try:
             cast = None if tracks is None or not tracks.exists() else tracks_for(tracks, source)
             if cast is None:
@@ -387,10 +395,9 @@ def _looked(
     failed.update(
         {job.source: str(seen) for (job, _, _), seen in zip(media, found, strict=True) if isinstance(seen, InputError)}
     )
-    seen = [one for one in found if isinstance(one, _Seen)]
-    if not seen:
+    if not any(isinstance(one, _Seen) for one in found):
         raise InputError("None of the files can be read. " + " ".join(failed.values()))
-    return seen
+    return [one for one in found if isinstance(one, _Seen)]
 
 
 def _prepare(one: _Seen, recogniser: SFace, track: Track) -> None:
@@ -422,13 +429,12 @@ def _write(
     )
     destination = one.job.destination
     force = force or (resume and may_replace(work.folder, one.number))
-    with Output(
-        one.media, destination, options.encoding, one.work / "out", resume=resume, force=force, run_key=key
-    ) as output:
+    touched, place = Touched(composer), one.work / "out"
+    with Output(one.media, destination, options.encoding, place, resume=resume, force=force, run_key=key) as output:
         begin = output.next_frame
         frames = track(Counted(one.media, first_needed(begin)), "replacing")
-        for pixels in islice(composed(frames, composer), begin - first_needed(begin), None):
-            output.write(pixels)
+        for frame, pixels in islice(composed(frames, composer), begin - first_needed(begin), None):
+            output.write(pixels, frame.native, touched.of(frame, pixels))
         n_frames = output.next_frame
         if n_frames != one.cast.n_frames:
             raise InputError(
@@ -440,6 +446,7 @@ def _write(
         output.finish()
     stand_ins = (stand_in for i, time in enumerate(times) for stand_in in composer.stand_ins(i, time))
     renamed = (StandIn(s.frame, names[s.person], s.reason) for s in stand_ins)
-    finished = Finished(n_frames, hashes(destination), stretches(renamed, times))
+    black = (StandIn(frame, NOBODY, DAMAGED) for frame in one.media.damaged)
+    finished = Finished(n_frames, hashes(destination), stretches([*black, *renamed], times), output.losses)
     work.done(one.number, finished)
     return finished

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from ksame.scene.composing import StandIn
 
 COLUMNS = ("file", "person", "first_frame", "last_frame", "from_seconds", "to_seconds", "reason")
+NOBODY = "-"
+"""Stands for the person where a whole frame is concerned."""
+DAMAGED = "the recording is damaged here; the whole frame is black"
 
 
 @dataclass(frozen=True)

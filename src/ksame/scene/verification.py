@@ -30,7 +30,8 @@ def certificate_of(path: Path) -> Path | None:
     path : Path
         The certificate itself, the folder that has it, or the one output beside it.
     """
-    for file in (path / CERTIFICATE, beside(path, CERTIFICATE)) if path.is_dir() else (path, beside(path, CERTIFICATE)):
+    inside = path / CERTIFICATE if path.is_dir() else path
+    for file in (inside, beside(path, CERTIFICATE, whole=True), beside(path, CERTIFICATE)):
         if file.suffix == ".json" and file.is_file():
             try:
                 content = json.loads(file.read_bytes())
@@ -50,15 +51,17 @@ def certified(certificate: Path) -> set[str]:
     return {name.split("/")[0] for name in names}
 
 
-def beside(output: Path, name: str) -> Path:
-    """Return the file that goes with a single output.
+def beside(output: Path, name: str, *, whole: bool = False) -> Path:
+    """Return the file that goes with a single output; with ``whole`` under a name that no other output can have.
 
     Examples
     --------
     >>> beside(Path("safe.mp4"), "certificate.json").as_posix()
     'safe.certificate.json'
+    >>> beside(Path("safe.mp4"), "certificate.json", whole=True).as_posix()
+    'safe.mp4.certificate.json'
     """
-    return output.with_name(f"{output.stem if output.suffix else output.name}.{name}")
+    return output.with_name(f"{output.stem if output.suffix and not whole else output.name}.{name}")
 
 
 def verify_scenes(
@@ -114,7 +117,7 @@ def _files(path: Path, certificate: SceneCertificate) -> list[Finding]:
     changed = sorted(name for name in there if there[name] != certificate.files[name])
     checks = [("no file missing", missing), ("no file changed", changed)]
     if path.name == CERTIFICATE:
-        ours = {CERTIFICATE, SIGNATURE, AT_RISK}
+        ours = {CERTIFICATE, SIGNATURE}
         names = {p.relative_to(path.parent).as_posix() for p in path.parent.rglob("*") if p.is_symlink() or p.is_file()}
         checks.append(("no file added", sorted(names - ours - set(certificate.files))))
     found = []
