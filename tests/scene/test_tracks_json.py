@@ -104,9 +104,9 @@ def test_a_box_changed_by_hand_has_no_mesh(file):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c.update(version=2), "At version: Input should be 1"),
-        (lambda c: c.pop("people"), "At people: Field required"),
-        (lambda c: c["tracks"][0].update(colour="red"), "At tracks.0.colour"),
+        (lambda c: c.update(version=2), "version: Input should be 1"),
+        (lambda c: c.pop("people"), "people: Field required"),
+        (lambda c: c["tracks"][0].update(colour="red"), "tracks.0.colour"),
         (lambda c: c["tracks"][0].update(person="P7"), "Track 1 belongs to 'P7', who is not among the people"),
         (lambda c: c["tracks"][0].update(number=2), "more than one track 2"),
         (lambda c: c["people"][0].update(name="P2"), "more than one person P2"),
@@ -114,8 +114,8 @@ def test_a_box_changed_by_hand_has_no_mesh(file):
         (lambda c: c.update(cuts=[100]), "Cuts must be rising frame numbers"),
         (lambda c: c["tracks"][0]["frames"].reverse(), "frames of track 1 must rise"),
         (lambda c: c["tracks"][0]["frames"][1].__setitem__(4, 0), "no width or no height"),
-        (lambda c: c["tracks"][0]["frames"][1].__setitem__(1, "guessed"), "At tracks.0.frames.1.1"),
-        (lambda c: c["tracks"][0]["frames"].clear(), "At tracks.0.frames"),
+        (lambda c: c["tracks"][0]["frames"][1].__setitem__(1, "guessed"), "tracks.0.frames.1.1"),
+        (lambda c: c["tracks"][0]["frames"].clear(), "tracks.0.frames"),
         (lambda c: c["tracks"][0]["meshes"][0].update(data="AAAA"), "meshes from frame 0 on of track 1 are damaged"),
         (lambda c: c["people"][0].update(embedding=[1.0]), "must have 128 numbers"),
         (lambda c: c.update(size=[0, 4]), "size must be positive"),

@@ -24,9 +24,10 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ksame.errors import InputError, OutputError
+from ksame.privacy.documents import read_bytes, read_document
 from ksame.scene.sightings import N_POINTS, Cast, How, Person, Track
 
 SCHEMA, VERSION = "ksame/tracks", 1
@@ -100,18 +101,9 @@ def read_tracks(path: Path) -> Cast:
     InputError
         When the file is not there, is no such file, or contradicts itself.
     """
+    data = read_bytes(path, "the file of tracks")
     try:
-        content = _File.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: the tracks cannot be read ({error}).") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise InputError(
-            f"{path}: these are not tracks as `--tracks` writes them. At {place}: {first['msg']}."
-        ) from error
-    try:
-        return _cast(content)
+        return _cast(read_document(_File, data, "tracks as `--tracks` writes them"))
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
