@@ -4,54 +4,25 @@ import json
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from ksame.errors import InputError
-from ksame.heads import Cover
 from ksame.privacy.findings import conclusion, passed
-from ksame.scene.certificate import SceneCertificate, certify, write_certificate
+from ksame.scene.certificate import SceneCertificate, certify
 from ksame.scene.choosing import Choice
 from ksame.scene.composing import Plan, Treatment
-from ksame.scene.linkage import SceneLinkage, link
+from ksame.scene.linkage import SceneLinkage
 from ksame.scene.people import Everyone
 from ksame.scene.pipeline import Done, Job, Options, Result
-from ksame.scene.risk import AtRisk, as_csv
 from ksame.scene.sightings import Cast, Person
 from ksame.scene.verification import certificate_of, verify_scenes
-from ksame.scene.work import hashes
-
-REPLACED = Plan(Treatment.REPLACE, None, Cover.HEAD)
-PLANS = {
-    **dict.fromkeys(("P1", "P2", "P3"), REPLACED),
-    "P4": Plan(Treatment.MASK, stands_in=True),
-    "P5": Plan(Treatment.KEEP),
-    "U1": Plan(Treatment.MASK),
-}
+from scene_release import write_scene_release
 
 
 @pytest.fixture
 def released(tmp_path):
-    """A folder with two photographs, their certificate, the frames at risk, and the link table beside it."""
-    folder = tmp_path / "out"
-    folder.mkdir()
-    done, casts = [], []
-    for number, names in enumerate((("P1", "P2", "P4"), ("P3", "P5", "U1"))):
-        place = folder / f"{number + 1:06d}.png"
-        Image.fromarray(np.full((8, 8, 3), number, np.uint8)).save(place)
-        risks = (AtRisk("P4", 0, 0, 0.0, 0.0, "profile"),) if "P4" in names else ()
-        done.append(Done(Job(tmp_path / "in.png", place), 1, names, risks, hashes(place)))
-        casts.append(Cast((8, 8), 1, tuple(Person(n, None) for n in names), ()))
-    groups = {"P1": 0, "P2": 0, "P3": 0}
-    everyone = Everyone({(int(n in ("P3", "P5", "U1")), n): n for n in PLANS}, unsure=frozenset({"U1"}))
-    choice = Choice(PLANS, groups, {"P1": 0.1, "P2": 0.2, "P3": 0.15}, 3)
-    result = Result(tuple(done), {}, choice, everyone, tuple(casts), 5)
-    certificate = certify(result, Options(), folder)
-    write_certificate(certificate, folder / "certificate.json")
-    (folder / "at-risk.csv").write_text(as_csv([(d.job.destination.name, d.at_risk) for d in done]))
-    link(result, certificate).write(tmp_path / "link.json")
-    return folder
+    """A folder with two photographs, their certificate and the frames at risk; the link table lies beside it."""
+    return write_scene_release(tmp_path)
 
 
 def found(folder, linked=False):
