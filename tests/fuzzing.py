@@ -29,12 +29,16 @@ from typer.testing import CliRunner
 
 from drawn import drawn_faces
 from ksame.app.cli import app
+from ksame.audit.scenes import read_linkage
 from ksame.errors import ExitCode, InputError
 from ksame.faces.faceset import quantise
 from ksame.faces.folder import list_entries
 from ksame.faces.landmarks import EYES_AND_NOSE
 from ksame.faces.reading import encode_png
+from ksame.privacy.certificate import Certificate
+from ksame.scene.certificate import SceneCertificate
 from ksame.scene.looking import read_tracks, write_tracks
+from ksame.scene.risk import from_csv
 from ksame.scene.sightings import N_POINTS, Cast, How, Person, Track
 from scene_release import write_scene_release
 
@@ -214,7 +218,13 @@ def certificate(base: Path) -> Reader:
             return [["verify", scenes, "--linkage", base / "link.json"], ["verify", path, "--json"]]
         return [["verify", faces, "--json"], ["verify", faces, "--linkage", table, "--originals", people]]
 
-    return Reader((faces / "certificate.json", scenes / "certificate.json", scenes / "at-risk.csv"), words)
+    def quick(path: Path) -> object:
+        if path.suffix == ".csv":
+            return from_csv(path.read_bytes())
+        return (SceneCertificate if path.parent == scenes else Certificate).from_json(path.read_bytes())
+
+    targets = (faces / "certificate.json", scenes / "certificate.json", scenes / "at-risk.csv")
+    return Reader(targets, words, quick=quick)
 
 
 def linkage(base: Path) -> Reader:
@@ -228,7 +238,7 @@ def linkage(base: Path) -> Reader:
             return [linked, [*linked, "--json"], [*linked, "--originals", people]]
         return [["verify", scenes, "--linkage", path]]
 
-    return Reader((table, base / "link.json"), words)
+    return Reader((table, base / "link.json"), words, quick=read_linkage)
 
 
 def tracks(base: Path) -> Reader:

@@ -101,9 +101,8 @@ def test_photographs_are_looked_at_as_photographs(scenes):
 @pytest.mark.parametrize(("between", "view"), [(0.46, "faces"), (0.32, "faces"), (0.15, "photographs")])
 def test_pictures_with_much_beside_the_face_are_photographs(between, view):
     """Portraits of one size with the eyes in one place are no face crops where the face is small in them."""
-    eyes = np.array(
-        [[200 * (0.5 - between / 2), 80], [200 * (0.5 + between / 2), 80], [100, 110], [90, 130], [110, 130]]
-    )
+    left, right = 200 * (0.5 - between / 2), 200 * (0.5 + between / 2)
+    eyes = np.array([[left, 80], [right, 80], [100, 110], [90, 130], [110, 130]])
     assert _guess({(250, 200)}, [eyes + shift for shift in (0.0, 0.3, 0.6)], certified=False) == view
 
 

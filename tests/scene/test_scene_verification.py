@@ -108,7 +108,13 @@ def test_an_invented_likeness_is_found_with_the_link_table(released):
     assert wrong(released, linked=True) == {"linkage"}
 
 
-@pytest.mark.parametrize("edit", [lambda t: t.replace("P4,0,0", "P4,0,7"), lambda t: "nothing", lambda t: t + "x\n"])
+def huge(text):
+    return text.replace("P4,0,0", f"P4,0,{10**30}")
+
+
+@pytest.mark.parametrize(
+    "edit", [lambda t: t.replace("P4,0,0", "P4,0,7"), lambda t: "nothing", lambda t: t + "x\n", huge]
+)
 def test_a_changed_list_of_frames_at_risk_is_found(released, edit):
     file = released / "at-risk.csv"
     file.write_text(edit(file.read_text()))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ksame.errors import InputError
 from ksame.scene.composing import StandIn
 
+_LONGEST = 1 << 30  # frames
 COLUMNS = ("file", "person", "first_frame", "last_frame", "from_seconds", "to_seconds", "reason")
 
 
@@ -104,7 +105,7 @@ def from_csv(data: bytes) -> dict[str, list[AtRisk]]:
         for line, row in enumerate(rows[1:], start=2):
             name, person, first, last, start, end, reason = row
             one = AtRisk(person, int(first), int(last), float(start), float(end), reason)
-            if not 0 <= one.first <= one.last:
+            if not 0 <= one.first <= one.last < _LONGEST:
                 raise ValueError(f"line {line}: frames {first} to {last}")
             found.setdefault(name, []).append(one)
     except (ValueError, csv.Error) as error:
