@@ -12,7 +12,7 @@ from ksame.claims import check_claims, differences, rebuild_recipe
 from ksame.deidentify import Provenance, deidentify
 from ksame.errors import InputError, KsameError, KsameWarning
 from ksame.faces.faceset import FaceSet
-from ksame.faces.reading import decode_png
+from ksame.faces.reading import decode_png, is_bare_png
 from ksame.faces.sheet import contact_sheet
 from ksame.privacy.certificate import Counts
 from ksame.privacy.findings import ODD, Finding, check, check_digest, check_files, check_signature, passed
@@ -102,6 +102,12 @@ def _pictures(folder: Path, release: Release, hashes: dict[str, str]) -> Finding
     others = sorted(n for n in release.certificate.files if n != SHEET and not n.startswith("faces/"))
     if others:
         wrong.append(f"{others[0]} is certified, but is no face")
+    plain = [
+        name for name in sorted(hashes) if hashes[name] not in ODD and (name == SHEET or name.startswith("faces/"))
+    ]
+    more = [name for name in plain if not is_bare_png((folder / name).read_bytes())]
+    if more:
+        wrong.append(f"{more[0]} holds more than pixels")
     if release_order(release.faces) != list(range(len(release.faces))):
         wrong.append("the faces are not in the order of their hashes")
     if hashes.get(SHEET, ODD[0]) not in ODD:

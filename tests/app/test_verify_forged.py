@@ -3,9 +3,12 @@
 import json
 import os
 import shutil
+import threading
 from hashlib import sha256
 
 import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from ksame.errors import ExitCode
 from ksame.privacy.certificate import PromiseRecord, release_digest
@@ -231,3 +234,35 @@ def test_the_conclusion_is_said_plainly(run, published):
     assert said in run("verify", published.folder, code=0).stderr
     (published.folder / "notes.txt").write_text("x")
     assert told(run, published.folder, code=4)["conclusion"].startswith("not as certified: 1 of")
+
+
+def test_a_certificate_that_is_a_pipe_is_not_waited_for(run, published):
+    (published.folder / "certificate.json").unlink()
+    os.mkfifo(published.folder / "certificate.json")
+    assert "not a plain file" in run("verify", published.folder, code=5).stderr
+
+
+def test_a_link_table_may_come_through_a_pipe(run, published, tmp_path):
+    """Such as one that is kept encrypted."""
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(published.linkage.read_bytes()))
+    writer.start()
+    run("verify", published.folder, "--linkage", tmp_path / "pipe", code=0)
+    writer.join()
+
+
+def test_names_inside_a_picture_are_found_although_certified(run, published, forge):
+    notes = PngInfo()
+    notes.add_text("Comment", "this is Ann")
+    path = published.folder / "faces" / "000001.png"
+    with Image.open(path) as picture:
+        picture.save(path, pnginfo=notes)
+    assert wrong(told(run, forge(lambda content: certify_anew(published, content)), code=4)) == {"pictures"}
+
+
+def test_5_for_faces_that_differ_in_their_palettes_only(run, published):
+    """The numbers of such pictures are alike, but not what is seen."""
+    path = published.folder / "faces" / "000001.png"
+    with Image.open(path) as picture:
+        picture.convert("P").save(path)
+    assert "mode P" in run("verify", published.folder, code=5).stderr

@@ -188,3 +188,10 @@ def test_leaving_everyone_is_not_called_a_mask():
     made = certify(Result((done,), {}, kept, Everyone({(0, "P1"): "P1"}), (cast,), 5), Options(), place.parent)
     assert "masked" not in made.statement
     assert "left as they are" in made.statement
+
+
+def test_a_link_certified_as_a_link_is_found(released, tmp_path):
+    """The word that stands for a link is no hash."""
+    (released / "000003.png").symlink_to(tmp_path / "link.json")
+    forge(released, "files", "000003.png", to="a link")
+    assert "no file changed" in wrong(released)

@@ -26,7 +26,7 @@ class _Kind(BaseModel):
 
 def read_certificate(path: Path) -> AnyCertificate:
     """Read the certificate of a release of faces, or of photographs and video."""
-    data = read_bytes(path, "the certificate")
+    data = read_bytes(path, "the certificate", plain=True)
     try:
         scenes = read_document(_Kind, data, "a certificate").schema_ == "ksame/scene-certificate"
         return SceneCertificate.from_json(data) if scenes else Certificate.from_json(data)
@@ -36,11 +36,14 @@ def read_certificate(path: Path) -> AnyCertificate:
 
 def read_linkage(path: Path) -> AnyLinkage:
     """Read the link table of a release of faces, or of photographs and video."""
+    data = read_bytes(path, "the link table")  # once: it may come through a pipe
     try:
-        kind = read_document(_Kind, read_bytes(path, "the link table"), "a link table")
-    except InputError:
-        return Linkage.read(path)  # which says what is wrong
-    return SceneLinkage.read(path) if kind.schema_ == "ksame/scene-linkage" else Linkage.read(path)
+        kind = read_document(_Kind, data, "a ksame link table").schema_
+        if kind == "ksame/scene-linkage":
+            return read_document(SceneLinkage, data, "a link table of scenes")
+        return read_document(Linkage, data, "a ksame link table")
+    except InputError as error:
+        raise InputError(f"{path}: {error}.") from error
 
 
 def promise_of(certificate: AnyCertificate) -> Promise:

@@ -44,10 +44,13 @@ def read_document(kind: type[Document], data: bytes, what: str) -> Document:
     return found
 
 
-def read_bytes(path: Path, what: str) -> bytes:
-    """Return a file, or say that it cannot be read; pipes and devices, which may never end, are not opened."""
+def read_bytes(path: Path, what: str, *, plain: bool = False) -> bytes:
+    """Return a file, or say that it cannot be read.
+
+    With ``plain``, for what lies in somebody else's folder, pipes and devices are not opened: they may never end.
+    """
     try:
-        if path.exists() and not path.is_file():
+        if plain and path.exists() and not path.is_file():
             raise InputError(f"{path}: {what} cannot be read (not a plain file).")
         return path.read_bytes()
     except OSError as error:

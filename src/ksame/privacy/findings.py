@@ -74,7 +74,7 @@ def check_signature(certificate: Path, data: bytes, key: Ed25519PublicKey | None
         return Finding(SIGNED, None, "unsigned: a forgery cannot be told from the original")
     if not path.is_file():
         return Finding(SIGNED, False, "a key was given, but the certificate is not signed")
-    good = signed_by(data, read_bytes(path, "the signature"), key)
+    good = signed_by(data, read_bytes(path, "the signature", plain=True), key)
     return Finding(SIGNED, good, "made with this key" if good else "not made with this key for this certificate")
 
 
@@ -83,7 +83,8 @@ def check_files(certified: Mapping[str, str], there: Mapping[str, str]) -> list[
     missing = sorted(set(certified) - set(there))
     around = {name[:i] for name in certified for i, letter in enumerate(name) if letter == "/"}
     added = sorted(n for n in set(there) - set(certified) if not (there[n] == FOLDER and n in around))
-    changed = sorted(name for name in set(there) & set(certified) if there[name] != certified[name])
+    both = set(there) & set(certified)
+    changed = sorted(name for name in both if there[name] in ODD or there[name] != certified[name])
     named = {name: f"{name} ({there[name]})" if there.get(name) in ODD else name for name in (*added, *changed)}
     found = []
     lists = (("missing", missing), ("added", [named[n] for n in added]), ("changed", [named[n] for n in changed]))

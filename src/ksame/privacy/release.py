@@ -19,6 +19,7 @@ from ksame.faces.faceset import ByteArray
 from ksame.faces.reading import decode_png, encode_png
 from ksame.faces.sheet import contact_sheet
 from ksame.privacy.certificate import Certificate
+from ksame.privacy.documents import read_bytes
 from ksame.privacy.findings import FOLDER, NO_FILE, ODD, contents
 from ksame.privacy.signing import sign
 
@@ -181,9 +182,11 @@ def read_release(folder: Path) -> tuple[Release, dict[str, str]]:
     """
     path = folder / CERTIFICATE
     try:
-        certificate = Certificate.from_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}). Is this the folder of a release?") from error
+        data = read_bytes(path, "the certificate", plain=True)
+    except InputError as error:
+        raise InputError(f"{error} Is this the folder of a release?") from error
+    try:
+        certificate = Certificate.from_json(data)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     there = contents(folder)

@@ -46,7 +46,7 @@ def certificate_of(path: Path) -> Path | None:
     for file in (path / CERTIFICATE, beside(path, CERTIFICATE)) if path.is_dir() else (path, beside(path, CERTIFICATE)):
         if file.suffix == ".json" and file.is_file():
             try:
-                kind = read_document(_Kind, read_bytes(file, "the certificate"), "a certificate")
+                kind = read_document(_Kind, read_bytes(file, "the certificate", plain=True), "a certificate")
             except InputError:
                 continue
             if kind.schema_ == _SCHEMA:
@@ -91,7 +91,7 @@ def verify_scenes(
         Adds: whether it belongs to these outputs, what became of everyone, and whether the groups are as large as
         certified.
     """
-    data = read_bytes(path, "the certificate")
+    data = read_bytes(path, "the certificate", plain=True)
     try:
         certificate = SceneCertificate.from_json(data)
     except InputError as error:
@@ -158,7 +158,7 @@ def _at_risk(path: Path, certificate: SceneCertificate) -> Finding:
             return Finding(name, None, f"{file.name} is not there to be compared")
         return Finding(name, True, "none, as certified")
     try:
-        listed = from_csv(read_bytes(file, "the list of frames at risk"))
+        listed = from_csv(read_bytes(file, "the list of frames at risk", plain=True))
     except InputError as error:
         return Finding(name, False, f"{file.name}: {error}")
     actual = {
