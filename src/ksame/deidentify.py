@@ -260,13 +260,7 @@ def _certify(
             **{name: _rough(value) for name, value in draft.figures.items()},
             **promise.measure(evidence),
         },
-        checks=(
-            Check(
-                name=promise.name,
-                how="on the 8-bit images, encoded again, with linkage and originals",
-                passed=True,
-            ),
-        ),
+        checks=(Check.of(promise),),
         warnings=(*provenance.warnings, *draft.warnings),
         files=hashes,
         digest=release_digest(hashes),

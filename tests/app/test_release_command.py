@@ -131,7 +131,7 @@ def test_what_was_released_with_options_verifies_from_its_certificate(run, peopl
     assert result.exit_code in (0, 3), result.stderr
     checked = run("verify", tmp_path / "out", "--linkage", link, "--originals", people, "--json", code=0)
     assert findings(checked)["recomputed"] is True
-    assert findings(checked)["promise, recomputed"] is True
+    assert findings(checked)["certificate, recomputed"] is True
 
 
 @pytest.mark.parametrize("method", ["epsilon-map", "epsilon-k-map"])

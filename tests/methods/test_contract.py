@@ -55,6 +55,7 @@ def test_everyone_is_released_or_named_as_withheld(set_of, name):
     assert sorted(sources) == sorted(faces.names)
     assert release.faces.dtype == np.uint8
     assert release.certificate.counts.released == len(release.faces) == len(linkage.faces)
+    assert release.certificate.promise.model == build(name).method.promised.name
 
 
 @pytest.mark.parametrize("name", NAMES)

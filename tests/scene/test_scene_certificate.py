@@ -11,6 +11,7 @@ import pytest
 
 from ksame.errors import InputError, OutputError
 from ksame.heads import Cover
+from ksame.privacy.findings import passed
 from ksame.scene.certificate import SceneCertificate, certify, frames_at_risk, scene_certificate_schema
 from ksame.scene.choosing import Choice
 from ksame.scene.composing import Plan, StandIn, Treatment
@@ -21,7 +22,6 @@ from ksame.scene.risk import AtRisk, as_csv, stretches
 from ksame.scene.sightings import Cast, Person, Track
 from ksame.scene.verification import certificate_of, verify_scenes
 from ksame.scene.work import Finished, Work, hashes, may_replace
-from ksame.verification import passed
 
 FOLDER = Path("/nowhere/out")
 

@@ -37,12 +37,13 @@ def test_whatever_changes_is_touched_and_whoever_is_kept_is_not():
     noise = Frame(0, 0.0, np.random.default_rng(1).integers(0, 256, (80, 96, 3), dtype=np.uint8))
     corners = np.array([[5, 60], [15, 60], [15, 70], [5, 70]], dtype=float)
     composer = Composer(face_at(), {"P1": Plan(Treatment.KEEP)}, regions=[corners])
-    composed, _, touched = Touched(composer).compose(noise)
+    composed = composer.compose(noise)
+    touched = Touched(composer).of(noise, composed)
     assert touched[(composed != noise.pixels).any(axis=2)].all()
     assert touched[61:70, 6:15].all()
     assert not touched[20:50, 30:54].any()
     late = Composer(face_at(), {"P1": Plan(Treatment.MASK)}, span=(1.0, 2.0))
-    assert not Touched(late).compose(noise)[2].any()
+    assert not Touched(late).of(noise, late.compose(noise)).any()
 
 
 def test_the_whole_region_of_an_invented_head_is_touched():

@@ -14,7 +14,6 @@ from rich.table import Table
 
 from ksame.app import talk
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
-from ksame.privacy.linkage import Linkage
 
 if TYPE_CHECKING:
     from ksame.audit import AuditResult
@@ -48,7 +47,7 @@ def audit_command(
         str | None, typer.Option(help=f"Out of {', '.join(SCENARIOS)}; those that fit the pictures by default.")
     ] = None,
     pairs: Annotated[Path | None, typer.Option(help="CSV with the columns original,released.")] = None,
-    linkage: Annotated[Path | None, typer.Option(help="Link table of a ksame release.")] = None,
+    linkage: Annotated[Path | None, typer.Option(help="Link table of ksame release or ksame deidentify.")] = None,
     labels: Annotated[
         Path | None, typer.Option(help="CSV with the column file, and any of subject, gender, expression ...")
     ] = None,
@@ -76,6 +75,7 @@ def audit_command(
     """
     from ksame.audit import audit
     from ksame.audit.report import require_place
+    from ksame.audit.scenes import read_linkage
 
     if view not in _VIEWS:
         raise UsageError(f"--view must be one of {', '.join(_VIEWS)}. Got {view!r}.")
@@ -86,7 +86,7 @@ def audit_command(
         attackers=_listed(attackers),
         scenarios=None if scenarios is None else _listed(scenarios),
         pairs=pairs,
-        linkage=None if linkage is None else Linkage.read(linkage),
+        linkage=None if linkage is None else read_linkage(linkage),
         labels=labels,
         view=_VIEWS[view],
         by_hand=by_hand,

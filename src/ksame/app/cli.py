@@ -14,13 +14,15 @@ from ksame.app import models, talk
 from ksame.app.reproduce import reproduce_command
 from ksame.app.scene import deidentify_command, people_command
 from ksame.app.verdict import tell_findings, verify_scene_command
+from ksame.claims import rebuild_recipe
 from ksame.errors import ExitCode, UsageError
 from ksame.faces import Template
+from ksame.privacy.findings import passed
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import read_release
 from ksame.privacy.signing import load_public_key
 from ksame.recipes import REGISTRY
-from ksame.verification import rebuild_recipe, verify
+from ksame.verification import verify
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -207,19 +209,23 @@ def verify_command(
         raise UsageError("Originals can only be compared with the help of the link table; add --linkage.")
     from ksame.app.source import Request, load_reference, load_source
 
-    given = others = None
-    if originals is not None:
-        made_with = rebuild_recipe(read_release(folder)[0].certificate)
-        given = load_source(Request(originals, labels, parse_size(size), skip_unreadable=True), made_with).faces
-        others = None if reference is None else load_reference(reference, given, made_with)
+    secret = None if linkage is None else Linkage.read(linkage)
+    public_key = None if key is None else load_public_key(key)
     with talk.working("verifying"):
-        findings = verify(
-            folder,
-            linkage=None if linkage is None else Linkage.read(linkage),
-            originals=given,
-            reference=others,
-            key=None if key is None else load_public_key(key),
-        )
+        findings = verify(folder, linkage=secret, key=public_key)
+    if originals is not None and passed(findings):  # a certificate that does not hold names no run to repeat
+        made_with = rebuild_recipe(read_release(folder)[0].certificate)
+        given = load_source(Request(originals, labels, parse_size(size), skip_unreadable=True), made_with)
+        others = None if reference is None else load_reference(reference, given.faces, made_with)
+        with talk.working("repeating the run"):
+            findings = verify(
+                folder,
+                linkage=secret,
+                originals=given.faces,
+                provenance=given.provenance,
+                reference=others,
+                key=public_key,
+            )
     tell_findings(folder, findings, as_json=as_json)
 
 

@@ -19,11 +19,12 @@ from ksame.faces.faceset import ByteArray, quantise
 from ksame.faces.reading import encode_png
 from ksame.faces.sheet import contact_sheet
 from ksame.photographs import Finder, portrait_of
+from ksame.privacy.findings import passed
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import Release, require_free, write_release
 from ksame.recipes import recipe
 from ksame.synthetic import synthetic
-from ksame.verification import passed, verify
+from ksame.verification import verify
 
 _COMPARED = ("k-same-m", "k-same-pixel", "k-diff-furthest", "epsilon-k-map", "pixelate", "blur", "t-mask", "blackout")
 _SCENARIOS = ("naive", "reverse", "parrot")

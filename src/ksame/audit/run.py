@@ -11,14 +11,14 @@ from ksame.audit.judging import Judged, blind, conclude, judge, most_exposed, so
 from ksame.audit.looking import Sight, face_sets, look_at_all
 from ksame.audit.material import Material, Source, gather
 from ksame.audit.measuring import compared, measure_utility, poc_points
-from ksame.audit.result import AuditResult, Counts, NotJudged, Plan, Promise
+from ksame.audit.result import AuditResult, Counts, NotJudged, Plan
+from ksame.audit.scenes import AnyCertificate, AnyLinkage, promise_of
 from ksame.audit.sight import Eye, View, choose_eye
 from ksame.audit.thumbnails import thumbnails
 from ksame.errors import InputError, UsageError
 from ksame.models import Store
-from ksame.privacy.certificate import Certificate
-from ksame.privacy.linkage import Linkage
 from ksame.progress import Track, silent
+from ksame.scene.certificate import SceneCertificate
 
 STANDARD = ("naive", "reverse", "parrot")
 """Scenarios of every audit, unless others are asked for."""
@@ -38,7 +38,7 @@ def audit(
     attackers: Sequence[str] = DEFAULT,
     scenarios: Sequence[str] | None = None,
     pairs: Path | None = None,
-    linkage: Linkage | None = None,
+    linkage: AnyLinkage | None = None,
     labels: Path | None = None,
     view: View | None = None,
     by_hand: bool = False,
@@ -88,12 +88,12 @@ def audit(
     eye = choose_eye(material, view)
     restorers = list({each.restorer.sha256: each.restorer for each in chosen if each.restorer}.values())
     sight = look_at_all(material, eye, restorers=restorers, by_hand=by_hand, track=track)
-    promise = None if material.certificate is None else _promise(material.certificate)
+    promise = None if material.certificate is None else promise_of(material.certificate)
     bound = None if promise is None else promise.bound
     tried = fitting(sight, eye.view, bound) if scenarios is None else tuple(scenarios)
     able, lost = _able(chosen, eye)
     judged, skipped = _attack(able, tried, sight, bound, seed, track)
-    verdict = conclude(judged, sight.pairs, promise)
+    verdict = conclude(judged, sight.pairs, promise, eye.view)
     utility = measure_utility(sight.pairs, seed=seed, track=track)
     method, parameter = _called(material.certificate, name, released)
     points = poc_points(verdict, utility, method, parameter)
@@ -194,17 +194,6 @@ def fitting(sight: Sight, view: View, bound: float | None) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _promise(certificate: Certificate) -> Promise:
-    record = certificate.promise
-    return Promise(
-        model=record.model,
-        bound=record.bound,
-        scope=record.scope,
-        statement=record.statement,
-        not_promised=record.not_promised,
-    )
-
-
 def _counts(sight: Sight) -> Counts:
     return Counts(
         people=len({looked.pair.original.subject for looked in sight.pairs}),
@@ -215,11 +204,13 @@ def _counts(sight: Sight) -> Counts:
     )
 
 
-def _called(certificate: Certificate | None, name: str | None, released: Source) -> tuple[str, str]:
+def _called(certificate: AnyCertificate | None, name: str | None, released: Source) -> tuple[str, str]:
     """Return method and strength: as told ("blur 8" is blur at 8), from the certificate, or the folder's name."""
     if name is not None:
         method, _, parameter = name.partition(" ")
         return method, parameter
+    if isinstance(certificate, SceneCertificate):
+        return certificate.method.name, "" if certificate.k is None else f"k = {certificate.k}"
     if certificate is not None:
         shown = [f"{key} = {value}" for key, value in certificate.method.params.items() if key in _STRENGTHS]
         return certificate.method.name, ", ".join(shown)

@@ -164,6 +164,11 @@ def gather(folder: Path, entries: Sequence[Entry], images: NDArray[Any], points:
 def _registered(
     entry: Entry, picture: NDArray[np.float32], points: NDArray[np.float64], template: Template
 ) -> tuple[NDArray[np.float32], Similarity]:
+    width, height = picture.shape[1], picture.shape[0]
+    if np.any(points < (-width, -height)) or np.any(points > (2 * width, 2 * height)):
+        raise InputError(
+            f"{entry.path}: the landmarks lie far outside the picture of {width}x{height} pixels. Correct labels.csv."
+        )
     try:
         return register(picture, points, template)
     except InputError as error:

@@ -19,7 +19,7 @@ from ksame.faces.faceset import FloatArray
 from ksame.faces.filters import blur, pixelate
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.methods.base import Outcome, Problem, one_copy_each
-from ksame.privacy.models import NoGuarantee
+from ksame.privacy.models import NoGuarantee, PrivacyModel
 from ksame.progress import Track, silent
 from ksame.spaces.pca import fit_pca
 
@@ -104,6 +104,7 @@ class AdHoc(ABC):
 
     name: ClassVar[str]
     selectable: ClassVar[bool] = False
+    promised: ClassVar[type[PrivacyModel]] = NoGuarantee
     level: ClassVar[str | None] = None
     """The parameter that makes it stronger, if one does."""
 

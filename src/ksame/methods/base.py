@@ -141,6 +141,11 @@ class Method(Protocol):
         """Whether people share in one another's faces, so that keeping classes apart means something."""
         ...
 
+    @property
+    def promised(self) -> type[PrivacyModel]:
+        """The kind of promise that every outcome makes."""
+        ...
+
     def params(self) -> dict[str, Any]:
         """Return the public parameters, ready for JSON."""
         ...

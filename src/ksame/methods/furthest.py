@@ -13,7 +13,7 @@ from ksame.errors import GuaranteeError, InputError, parameter_error
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
 from ksame.privacy.maps import ZeroRecognition
-from ksame.privacy.models import KAnonymity
+from ksame.privacy.models import KAnonymity, PrivacyModel
 from ksame.progress import Track, silent
 
 Condition = Literal["paper", "tight", "exact"]
@@ -72,6 +72,11 @@ class Furthest:
     def name(self) -> str:
         """The paper's name."""
         return "k-diff-furthest" if self.release == "shifted" else "k-same-furthest"
+
+    @property
+    def promised(self) -> type[PrivacyModel]:
+        """Zero recognition where faces are shifted, k-anonymity where they are shared."""
+        return ZeroRecognition if self.release == "shifted" else KAnonymity
 
     def params(self) -> dict[str, Any]:
         """Return k, the growth condition and whether leftovers are repaired."""

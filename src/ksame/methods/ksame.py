@@ -44,6 +44,7 @@ class KSame:
 
     name = "k-same"
     selectable = True
+    promised = KAnonymity
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 2:
@@ -195,6 +196,7 @@ class OneFace:
     value: float = 0.0
 
     selectable = True
+    promised = KAnonymity
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.value <= 1.0:

@@ -42,6 +42,7 @@ class EpsilonMap:
 
     name = "epsilon-map"
     selectable = False
+    promised = EpsilonMapPromise
 
     def __post_init__(self) -> None:
         if not 0.0 < self.epsilon < 1.0:
@@ -120,6 +121,7 @@ class WrongMap:
 
     name = "wrong-map"
     selectable = False
+    promised = WrongMapPromise
 
     def __post_init__(self) -> None:
         if not 0.0 < self.margin < 0.5:
@@ -193,6 +195,7 @@ class EpsilonKMap:
 
     name = "epsilon-k-map"
     selectable = True
+    promised = EpsilonKMapPromise
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 2:

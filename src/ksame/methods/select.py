@@ -11,6 +11,7 @@ from ksame.errors import InputError, UsageError, parameter_error
 from ksame.faces.faceset import IntArray
 from ksame.methods.base import Method, Outcome, Problem
 from ksame.methods.ksame import KSame
+from ksame.privacy.models import PrivacyModel
 from ksame.progress import Track, silent
 
 
@@ -51,6 +52,11 @@ class Select:
     def name(self) -> str:
         """The inner name with "select"."""
         return f"{self.inner.name}-select"
+
+    @property
+    def promised(self) -> type[PrivacyModel]:
+        """What the inner method promises."""
+        return self.inner.promised
 
     def params(self) -> dict[str, Any]:
         """Return the inner parameters, the label and the rule for small classes."""

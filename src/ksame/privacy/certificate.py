@@ -8,9 +8,10 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ksame.errors import InputError
+from ksame.privacy.documents import read_document
 from ksame.privacy.maps import EpsilonKMap, EpsilonMap, WrongMap, ZeroRecognition
 from ksame.privacy.models import KAnonymity, NoGuarantee, PrivacyModel
 
@@ -20,7 +21,7 @@ PROMISES: Mapping[str, type[PrivacyModel]] = {
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
 
 
 class MethodRecord(_Part):
@@ -89,6 +90,12 @@ class Check(_Part):
     how: str
     passed: bool
 
+    @classmethod
+    def of(cls, promise: PrivacyModel) -> Check:
+        """Describe the check that every release has passed."""
+        how = "on the 8-bit images, encoded again, with linkage and originals"
+        return cls(name=promise.name, how=how, passed=True)
+
 
 class Certificate(_Part):
     """What the publisher claims about a release, and how anyone can check it."""
@@ -112,11 +119,7 @@ class Certificate(_Part):
     @classmethod
     def from_json(cls, data: bytes) -> Certificate:
         """Read a certificate file."""
-        try:
-            return cls.model_validate_json(data)
-        except ValidationError as error:
-            where = ".".join(str(part) for part in error.errors()[0]["loc"])
-            raise InputError(f"not a valid certificate ({where}: {error.errors()[0]['msg']})") from error
+        return read_document(cls, data, "a valid certificate")
 
 
 def release_digest(hashes: Mapping[str, str]) -> str:

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ksame.errors import InputError, OutputError
+from ksame.privacy.documents import read_bytes, read_document
 
 Table = TypeVar("Table", bound=BaseModel)
 
@@ -38,7 +39,7 @@ class WithheldFace(BaseModel):
 class Linkage(BaseModel):
     """Everything that would undo a release: keep it secret, or do not keep it at all."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
 
     schema_: Literal["ksame/linkage"] = Field("ksame/linkage", alias="schema")
     version: Literal[1] = 1
@@ -64,12 +65,11 @@ class Linkage(BaseModel):
 
 def read_table(kind: type[Table], path: Path, what: str) -> Table:
     """Read a link table of some kind, or say that the file is not ``what`` it should be."""
+    data = read_bytes(path, "the link table")
     try:
-        return kind.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: the link table cannot be read ({error.strerror}).") from error
-    except ValidationError as error:
-        raise InputError(f"{path}: not {what} ({error.errors()[0]['msg']}).") from error
+        return read_document(kind, data, what)
+    except InputError as error:
+        raise InputError(f"{path}: {error}.") from error
 
 
 def write_secret(path: Path, text: str) -> None:

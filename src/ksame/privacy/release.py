@@ -19,6 +19,8 @@ from ksame.faces.faceset import ByteArray
 from ksame.faces.reading import decode_png, encode_png
 from ksame.faces.sheet import contact_sheet
 from ksame.privacy.certificate import Certificate
+from ksame.privacy.documents import read_bytes
+from ksame.privacy.findings import FOLDER, NO_FILE, ODD, contents
 from ksame.privacy.signing import sign
 
 if TYPE_CHECKING:
@@ -170,7 +172,8 @@ def read_release(folder: Path) -> tuple[Release, dict[str, str]]:
     -------
     release : Release
     hashes : mapping of file name to SHA-256
-        Of all files actually there, but for certificate and signature.
+        Of all files actually there, but for certificate and signature; links and folders are there by name, see
+        :func:`ksame.privacy.findings.contents`.
 
     Raises
     ------
@@ -179,31 +182,22 @@ def read_release(folder: Path) -> tuple[Release, dict[str, str]]:
     """
     path = folder / CERTIFICATE
     try:
-        certificate = Certificate.from_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}). Is this the folder of a release?") from error
+        data = read_bytes(path, "the certificate", plain=True)
+    except InputError as error:
+        raise InputError(f"{error} Is this the folder of a release?") from error
+    try:
+        certificate = Certificate.from_json(data)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    there = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir()}
-    encoded: dict[str, bytes] = {}
-    links = {}
-    for name, file in sorted(there.items()):
-        if name in (CERTIFICATE, SIGNATURE):
-            continue
-        if file.is_symlink():
-            links[name] = "a link"  # never read through: a link has no place in a release and no certified hash
-            continue
-        try:
-            encoded[name] = file.read_bytes()
-        except OSError as error:
-            raise InputError(f"{file}: cannot be read ({error.strerror}).") from error
+    there = contents(folder)
+    hashes = {n: h for n, h in there.items() if n not in (CERTIFICATE, SIGNATURE) or h in (FOLDER, NO_FILE)}
     faces = []
-    for name in encoded:
-        if name.startswith("faces/"):
+    for name in sorted(hashes):
+        if name.startswith("faces/") and hashes[name] not in ODD:
             try:
-                faces.append(decode_png(encoded[name]))
+                faces.append(decode_png((folder / name).read_bytes()))
             except InputError as error:
                 raise InputError(f"{folder / name}: {error}") from error
     if not faces or len({face.shape for face in faces}) != 1:
         raise InputError(f"{folder}: expected released faces of one size in faces/, found {len(faces)} files.")
-    return Release(np.stack(faces), certificate), {**hashes_of(encoded), **links}
+    return Release(np.stack(faces), certificate), hashes

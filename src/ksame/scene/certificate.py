@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ksame import __version__
-from ksame.errors import InputError, OutputError
+from ksame.errors import OutputError
 from ksame.models import SFace
 from ksame.privacy.certificate import release_digest
+from ksame.privacy.documents import read_document
 from ksame.privacy.invention import InventedRegion
 from ksame.privacy.signing import sign
 from ksame.scene.choosing import K_DIFF, K_SAME_M, SOMEONE_ELSE
 from ksame.scene.composing import Treatment
-from ksame.scene.masking import MASKS
+from ksame.scene.masking import FILL, MASKS
 from ksame.scene.media.output import timeless
 from ksame.scene.pipeline import Options, Result
 from ksame.scene.risk import NOBODY, AtRisk
@@ -31,9 +32,15 @@ from ksame.scene.risk import NOBODY, AtRisk
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+WITHIN_A_SPAN = "Faces were changed within a span of time only; before and after it everyone is as they were."
+NOT_JUDGED = "No recogniser judged the new faces."
+METADATA_KEPT = "Some metadata of the originals was kept, because it was asked for."
+CHOICES = (WITHIN_A_SPAN, NOT_JUDGED, METADATA_KEPT)
+"""Warnings that follow from what was asked for, which nothing else in a certificate tells."""
+
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
 
 
 class SceneMethod(_Part):
@@ -94,11 +101,7 @@ class SceneCertificate(_Part):
     @classmethod
     def from_json(cls, data: bytes) -> SceneCertificate:
         """Read a certificate file."""
-        try:
-            return cls.model_validate_json(data)
-        except ValidationError as error:
-            where = ".".join(str(part) for part in error.errors()[0]["loc"])
-            raise InputError(f"not a valid certificate of scenes ({where}: {error.errors()[0]['msg']})") from error
+        return read_document(cls, data, "a valid certificate of scenes")
 
 
 def signature_of(certificate: Path) -> Path:
@@ -187,8 +190,8 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
         k_real=k_real,
         counts=counts,
         likeness=_likeness(result),
-        statement=_statement(options, counts, k_real),
-        not_promised=_not_promised(options, counts),
+        statement=statement(options.method, options.k, k_real, counts),
+        not_promised=not_promised(counts, sound=options.encoding.audio == "keep"),
         warnings=tuple(notes(options, counts)),
         files=dict(sorted(files.items())),
         digest=release_digest(files),
@@ -220,13 +223,19 @@ def notes(options: Options, counts: SceneCounts) -> list[str]:
     """Return what weakens the privacy of these files, in words for the publisher and the certificate."""
     found = []
     if options.span[0] > 0 or np.isfinite(options.span[1]):
-        found.append("Faces were changed within a span of time only; before and after it everyone is as they were.")
+        found.append(WITHIN_A_SPAN)
+    if not options.loop and options.method not in MASKS:
+        found.append(NOT_JUDGED)
+    if options.encoding.keep_metadata:
+        found.append(METADATA_KEPT)
+    return found + notes_on_counts(counts)
+
+
+def notes_on_counts(counts: SceneCounts) -> list[str]:
+    """Return what weakens the privacy of these files and follows from the counts alone."""
+    found = []
     if counts.kept:
         found.append(f"{counts.kept} of {counts.people} people were left as they are, because it was asked for.")
-    if not options.loop and options.method not in MASKS:
-        found.append("No recogniser judged the new faces.")
-    if options.encoding.keep_metadata:
-        found.append("Some metadata of the originals was kept, because it was asked for.")
     if counts.faces_masked_instead:
         found.append(
             f"In {counts.frames_at_risk} frames a mask stands in for a face that could not be replaced; such faces are "
@@ -244,18 +253,22 @@ def _likeness(result: Result) -> Likeness | None:
     return Likeness(worst=worst, recogniser=SFace.name, threshold=SFace.threshold)
 
 
-def _statement(options: Options, counts: SceneCounts, k_real: int | None) -> str:
+def statement(method: str, k: int | None, k_real: int | None, counts: SceneCounts) -> str:
+    """Return what is promised, in words."""
+    if not counts.replaced and 0 < counts.people == counts.kept and not counts.not_sure:
+        return "Everyone who was found is left as they are, because it was asked for: nothing is promised."
     if not counts.replaced:
-        masks = f"Faces that were found are masked ({options.masking})." if counts.people else "No face was found."
+        mask = method if method in MASKS else FILL
+        masks = f"Faces that were found are masked ({mask})." if counts.people else "No face was found."
         return f"{masks} A mask has no theorem: nothing is promised but that it is there."
-    if options.method == K_DIFF:
+    if method == K_DIFF:
         return (
             "Each face that was found is moved, in the coordinates of a face model, so that in that model's own "
             "distance somebody else is nearer to it than the person. Nothing is promised against another recogniser."
         )
     kind = {SOMEONE_ELSE: "a face of somebody who does not exist", K_SAME_M: "the mean of the group's faces"}
-    shared = f"one surrogate identity, {kind[options.method]}"
-    filled = f"(groups are filled up to k = {options.k} with people who do not exist, who add no anonymity)"
+    shared = f"one surrogate identity, {kind[method]}"
+    filled = f"(groups are filled up to k = {k} with people who do not exist, who add no anonymity)"
     invented = InventedRegion().statement()
     if k_real == 1:
         return (
@@ -268,7 +281,8 @@ def _statement(options: Options, counts: SceneCounts, k_real: int | None) -> str
     )
 
 
-def _not_promised(options: Options, counts: SceneCounts) -> tuple[str, ...]:
+def not_promised(counts: SceneCounts, *, sound: bool) -> tuple[str, ...]:
+    """Return what a reader might believe, and should not; ``sound`` where it is the original's."""
     limits = [
         "It covers the regions that were invented or masked, not clothes, body, voice, gait, place, time or who is "
         "seen with whom.",
@@ -278,7 +292,7 @@ def _not_promised(options: Options, counts: SceneCounts) -> tuple[str, ...]:
             *InventedRegion().not_promised(),
             "The likeness was measured with one recogniser on a few frames of every person; another may see more.",
         ]
-    if options.encoding.audio == "keep":
+    if sound:
         limits.append("Sound, where there was any, is the original's.")
     limits.append("A face that no detector found was not changed.")
     return tuple(limits)

@@ -14,8 +14,8 @@ from ksame.scene.sightings import Cast
 
 
 def tracks_for(tracks: Path, media: Media) -> Cast:
-    """Read tracks, and refuse those of pictures of another size."""
-    cast = read_tracks(tracks)
+    """Read tracks, and refuse those of pictures of another size, or of many more."""
+    cast = read_tracks(tracks, media.n_frames if media.exact else 2 * media.n_frames + 1000)
     if cast.size != media.size:
         raise InputError(f"{tracks}: made for pictures of {cast.size}, but {media.path} has {media.size}.")
     return cast

@@ -15,6 +15,9 @@ from ksame.scene.sightings import Cast, Person, in_order
 Key = tuple[int, str]
 """Number of the file in the batch, and name of the person in it."""
 
+UNSURE = "U"
+"""Begins the names of what is perhaps no face."""
+
 
 @dataclass(frozen=True, eq=False)
 class Everyone:
@@ -82,7 +85,7 @@ def join(casts: Sequence[Cast], same_person: float) -> Everyone:
             clusters[where].append((key, person))
             means[where] = np.mean([p.embedding for _, p in clusters[where] if p.embedding is not None], axis=0)
     names = {key: f"P{i + 1}" for i, cluster in enumerate(clusters) for key, _ in cluster}
-    names |= {key: f"U{i + 1}" for i, key in enumerate(unsure)}
+    names |= {key: f"{UNSURE}{i + 1}" for i, key in enumerate(unsure)}
     return Everyone(
         names,
         frozenset(f"P{i + 1}" for i, mean in enumerate(means) if mean is None),

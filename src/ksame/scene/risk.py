@@ -7,8 +7,10 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ksame.errors import InputError
 from ksame.scene.composing import StandIn
 
+_LONGEST = 1 << 30  # frames
 COLUMNS = ("file", "person", "first_frame", "last_frame", "from_seconds", "to_seconds", "reason")
 NOBODY = "-"
 """Stands for the person where a whole frame is concerned."""
@@ -82,3 +84,33 @@ def as_csv(files: Iterable[tuple[str, Sequence[AtRisk]]]) -> str:
         for one in risks:
             table.writerow((name, one.person, one.first, one.last, f"{one.start:.3f}", f"{one.end:.3f}", one.reason))
     return text.getvalue()
+
+
+def from_csv(data: bytes) -> dict[str, list[AtRisk]]:
+    """Read such a table; return what is at risk in each output.
+
+    Raises
+    ------
+    InputError
+        When it is no such table.
+
+    Examples
+    --------
+    >>> table = as_csv([("a.mp4", [AtRisk("P1", 3, 4, 0.3, 0.4, "profile")])])
+    >>> len(from_csv(table.encode())["a.mp4"][0])
+    2
+    """
+    found: dict[str, list[AtRisk]] = {}
+    try:
+        rows = list(csv.reader(io.StringIO(data.decode("utf-8"), newline=""), strict=True))
+        if not rows or tuple(rows[0]) != COLUMNS:
+            raise ValueError(f"the first line must be {','.join(COLUMNS)}")
+        for line, row in enumerate(rows[1:], start=2):
+            name, person, first, last, start, end, reason = row
+            one = AtRisk(person, int(first), int(last), float(start), float(end), reason)
+            if not 0 <= one.first <= one.last < _LONGEST:
+                raise ValueError(f"line {line}: frames {first} to {last}")
+            found.setdefault(name, []).append(one)
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"not a list of frames at risk ({error})") from error
+    return found

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections import Counter
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
+from av import FFmpegError
+from pydantic import BaseModel, Field
+
+from ksame.claims import differences
 from ksame.errors import InputError
-from ksame.privacy.certificate import release_digest
+from ksame.privacy.documents import read_bytes, read_document
+from ksame.privacy.findings import ODD, Finding, check, check_digest, check_files, check_signature, contents
 from ksame.privacy.release import CERTIFICATE, SIGNATURE
-from ksame.privacy.signing import signed_by
-from ksame.scene.certificate import SceneCertificate, signature_of
+from ksame.scene.certificate import SceneCertificate, frames_at_risk
+from ksame.scene.claims import check_scene_claims
 from ksame.scene.linkage import SceneLinkage
-from ksame.scene.work import hashes
-from ksame.verification import Finding
+from ksame.scene.media import open_media
+from ksame.scene.media.recording import film, opened
+from ksame.scene.people import UNSURE
+from ksame.scene.risk import NOBODY, from_csv
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 AT_RISK = "at-risk.csv"
 _SCHEMA = "ksame/scene-certificate"
+
+
+class _Kind(BaseModel):
+    """All that tells one certificate from another."""
+
+    schema_: str = Field(alias="schema")
 
 
 def certificate_of(path: Path) -> Path | None:
@@ -34,10 +47,10 @@ def certificate_of(path: Path) -> Path | None:
     for file in (inside, beside(path, CERTIFICATE, whole=True), beside(path, CERTIFICATE)):
         if file.suffix == ".json" and file.is_file():
             try:
-                content = json.loads(file.read_bytes())
-            except (OSError, ValueError):
+                kind = read_document(_Kind, read_bytes(file, "the certificate", plain=True), "a certificate")
+            except InputError:
                 continue
-            if isinstance(content, dict) and content.get("schema") == _SCHEMA:
+            if kind.schema_ == _SCHEMA:
                 return file
     return None
 
@@ -78,63 +91,119 @@ def verify_scenes(
     key : Ed25519PublicKey, optional
         The publisher's.
     linkage : SceneLinkage, optional
-        Adds: whether it belongs to these outputs, and whether the groups are as large as certified.
+        Adds: whether it belongs to these outputs, what became of everyone, and whether the groups are as large as
+        certified.
     """
+    data = read_bytes(path, "the certificate", plain=True)
     try:
-        data = path.read_bytes()
         certificate = SceneCertificate.from_json(data)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    found = [_signature(path, data, key), *_files(path, certificate)]
-    whole = release_digest(certificate.files) == certificate.digest
-    found.append(Finding("digest", whole, "matches the list of files" if whole else "does not match the list of files"))
+    found = [
+        check_signature(path, data, key),
+        *_files(path, certificate),
+        check_digest(certificate.files, certificate.digest),
+        *check_scene_claims(certificate),
+        check("frames", _miscounted_frames(path, certificate), "as many as certified"),
+        _at_risk(path, certificate),
+    ]
     if linkage is not None:
         found += _linked(certificate, linkage)
     return found
 
 
-def _signature(path: Path, data: bytes, key: Ed25519PublicKey | None) -> Finding:
-    file = signature_of(path)
-    if key is None:
-        there = "there is one, give the publisher's key to check it" if file.exists() else "unsigned"
-        return Finding("signature", None, f"{there}; without it a forgery cannot be told from the original")
-    if not file.is_file():
-        return Finding("signature", False, "a key was given, but the certificate is not signed")
-    good = signed_by(data, file.read_bytes(), key)
-    return Finding("signature", good, "made with this key" if good else "not made with this key for this certificate")
-
-
 def _files(path: Path, certificate: SceneCertificate) -> list[Finding]:
-    there: dict[str, str] = {}
-    for name in certificate.files:
-        file = path.parent / name
-        outside = not file.resolve().is_relative_to(path.parent.resolve())
-        if not outside and file.is_file() and not file.is_symlink():
-            there[name] = hashes(file)[file.name]
-    missing = sorted(set(certificate.files) - set(there))
-    changed = sorted(name for name in there if there[name] != certificate.files[name])
-    checks = [("no file missing", missing), ("no file changed", changed)]
-    if path.name == CERTIFICATE:
+    """Compare what lies beside a certificate with its list; a folder of its own must hold nothing else."""
+    alone = path.name == CERTIFICATE
+    there = contents(path.parent, None if alone else [name.split("/")[0] for name in certificate.files])
+    if alone:
         ours = {CERTIFICATE, SIGNATURE}
-        names = {p.relative_to(path.parent).as_posix() for p in path.parent.rglob("*") if p.is_symlink() or p.is_file()}
-        checks.append(("no file added", sorted(names - ours - set(certificate.files))))
-    found = []
-    for name, wrong in checks:
-        listed = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-        found.append(Finding(name, not wrong, listed or f"{len(certificate.files)} files as certified"))
-    return found
+        there = {n: h for n, h in there.items() if n not in ours or h in ODD or n in certificate.files}
+    return check_files(certificate.files, there)
+
+
+def _miscounted_frames(path: Path, certificate: SceneCertificate) -> list[str]:
+    """Count the frames of all outputs; what cannot be counted is left to the hashes."""
+    counted = 0
+    for name in certificate.files:
+        if PurePosixPath(name).name.endswith(AT_RISK):
+            continue
+        frames = _frames_in(path.parent, name)
+        if frames is None:
+            return []
+        counted += frames
+    return differences({"frames": certificate.counts.frames}, {"frames": counted})
+
+
+def _frames_in(folder: Path, name: str) -> int | None:
+    parts = PurePosixPath(name).parts
+    if not parts or ".." in parts or name.startswith("/") or "\0" in name:
+        return None
+    file = folder / name
+    try:
+        if file.is_symlink() or not file.is_file():
+            return None
+        media = open_media(file)
+        if media.exact:
+            return media.n_frames
+        with opened(file) as container:
+            return sum(packet.size > 0 for packet in container.demux(film(container, file)))
+    except (InputError, OSError, FFmpegError):
+        return None
+
+
+def _at_risk(path: Path, certificate: SceneCertificate) -> Finding:
+    """Compare the list of frames at risk with the counts."""
+    name, counts = "frames at risk", certificate.counts
+    alone = path.name == CERTIFICATE
+    file = beside(path.absolute().parent, AT_RISK) if alone else path.with_name(path.name.replace(CERTIFICATE, AT_RISK))
+    if not file.is_file() or file.is_symlink():
+        if counts.faces_masked_instead:
+            return Finding(name, None, f"{file.name} is not there to be compared")
+        return Finding(name, True, "none, as certified")
+    try:
+        listed = from_csv(read_bytes(file, "the list of frames at risk", plain=True))
+    except InputError as error:
+        return Finding(name, False, f"{file.name}: {error}")
+    masked = [[one for one in risks if one.person != NOBODY] for risks in listed.values()]
+    actual = {
+        "faces_masked_instead": sum(len(one) for risks in masked for one in risks),
+        "frames_at_risk": sum(map(frames_at_risk, masked)),
+    }
+    wrong = differences({n: getattr(counts, n) for n in actual}, actual)
+    unknown = sorted(set(listed) - {str(p) for n in certificate.files for p in (n, *PurePosixPath(n).parents)})
+    wrong += [f"{unknown[0]} is at risk, but not certified"] if unknown else []
+    return check(name, wrong, f"{actual['frames_at_risk']}, as certified")
 
 
 def _linked(certificate: SceneCertificate, linkage: SceneLinkage) -> list[Finding]:
     if linkage.release_digest != certificate.digest:
         return [Finding("linkage", False, "the link table belongs to other files")]
-    sizes: dict[int, int] = {}
-    for person in linkage.people:
-        if person.group is not None:
-            sizes[person.group] = sizes.get(person.group, 0) + 1
-    least = min(sizes.values(), default=None)
-    if certificate.k_real is None:
-        return [Finding("linkage", True, f"{len(linkage.people)} people")]
-    return [Finding("people behind each face", least == certificate.k_real, f"{least}, {certificate.k_real} certified")]
+    people = [person for person in linkage.people if not person.name.startswith(UNSURE)]
+    replaced = [person for person in people if person.treatment == "replace"]
+    masked = [person for person in people if person.treatment == "mask"]
+    instead = sum(person.stands_in for person in masked)
+    actual: dict[str, Any] = {
+        "people": len(people),
+        "not_sure": len(linkage.people) - len(people),
+        "replaced": len(replaced),
+        "masked": len(masked) - instead,
+        "masked_instead": instead,
+        "kept": len(people) - len(replaced) - len(masked),
+    }
+    wrong = differences({name: getattr(certificate.counts, name) for name in actual}, actual)
+    alike = [person.likeness for person in replaced if person.likeness is not None]
+    worst = None if certificate.likeness is None else certificate.likeness.worst
+    wrong += differences({"likeness": worst}, {"likeness": round(max(alike), 2) if alike else None})
+    if any(person.cover != certificate.method.cover for person in replaced):
+        wrong.append(f"not everyone is covered as certified ({certificate.method.cover})")
+    known = {part for name in certificate.files for part in PurePosixPath(name).parts}
+    if any(place.output not in known for person in linkage.people for place in person.places):
+        wrong.append("somebody is in a file that is not certified")
+    found = [check("linkage", wrong, f"{len(people)} people, as certified")]
+    if certificate.k_real is not None:
+        sizes = Counter(person.group for person in replaced)
+        least = 0 if None in sizes else min(sizes.values(), default=0)
+        detail = f"{least}, {certificate.k_real} certified"
+        found.append(Finding("people behind each face", least == certificate.k_real, detail))
+    return found

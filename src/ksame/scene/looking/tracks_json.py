@@ -20,13 +20,14 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ksame.errors import InputError, OutputError
+from ksame.privacy.documents import read_bytes, read_document
 from ksame.scene.sightings import N_POINTS, Cast, How, Person, Track
 
 SCHEMA, VERSION = "ksame/tracks", 1
@@ -37,36 +38,41 @@ _WORDS = {How.SEEN: "seen", How.FILLED: "filled", How.ADDED: "added"}
 _LONGEST = 1 << 30  # frames
 
 
+_Frame = Annotated[int, Field(ge=0, le=_LONGEST)]
+_Pixels = Annotated[float, Field(ge=-_LONGEST, le=_LONGEST)]
+_Row = tuple[_Frame, Literal["seen", "filled", "added"], _Pixels, _Pixels, _Pixels, _Pixels]
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class _Meshes(_Strict):
-    first: int = Field(ge=0)
+    first: _Frame
     count: int = Field(ge=1, le=_BLOCK)
     data: str
 
 
 class _Track(_Strict):
-    number: int = Field(ge=0)
+    number: _Frame
     person: str = Field(min_length=1)
     confirmed: bool = True
-    frames: list[tuple[int, Literal["seen", "filled", "added"], float, float, float, float]] = Field(min_length=1)
+    frames: list[_Row] = Field(min_length=1)
     meshes: list[_Meshes] = []
 
 
 class _Person(_Strict):
     name: str = Field(min_length=1)
     embedding: list[float] | None = None
-    best: list[tuple[int, int]] = []
+    best: list[tuple[_Frame, _Frame]] = []
 
 
 class _File(_Strict):
     schema_: Literal["ksame/tracks"] = Field(alias="schema")
     version: Literal[1]
-    size: tuple[int, int]
+    size: tuple[_Frame, _Frame]
     n_frames: int = Field(ge=0, le=_LONGEST)
-    cuts: list[int] = []
+    cuts: list[_Frame] = []
     people: list[_Person]
     tracks: list[_Track]
 
@@ -92,25 +98,25 @@ def write_tracks(cast: Cast, path: Path) -> None:
         partial.unlink(missing_ok=True)
 
 
-def read_tracks(path: Path) -> Cast:
+def read_tracks(path: Path, longest: int = _LONGEST) -> Cast:
     """Read a cast from JSON, perhaps edited.
+
+    Parameters
+    ----------
+    path : Path
+    longest : int
+        Frames beyond which it is not read: every frame of a track takes memory, however few lines tell of it.
 
     Raises
     ------
     InputError
         When the file is not there, is no such file, or contradicts itself.
     """
+    data = read_bytes(path, "the file of tracks")
     try:
-        content = _File.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: the tracks cannot be read ({error}).") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise InputError(
-            f"{path}: these are not tracks as `--tracks` writes them. At {place}: {first['msg']}."
-        ) from error
-    try:
+        content = read_document(_File, data, "tracks as `--tracks` writes them")
+        if content.n_frames > longest:
+            raise InputError(f"made for a recording of {content.n_frames} frames, far more than there are here.")
         return _cast(content)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
@@ -165,7 +171,8 @@ def _packed(track: Track, begin: int, end: int) -> str:
 
 def _unpacked(block: _Meshes, track: int) -> NDArray[np.float64]:
     try:
-        data = zlib.decompress(base64.b64decode(block.data, validate=True))
+        expected = 4 * block.count * len(_SCALES)
+        data = zlib.decompressobj().decompress(base64.b64decode(block.data, validate=True), expected + 1)
         values = np.frombuffer(data, dtype="<i4").reshape(block.count, len(_SCALES))
     except (ValueError, zlib.error) as error:
         raise InputError(
