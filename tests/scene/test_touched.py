@@ -54,7 +54,8 @@ def test_the_whole_region_of_an_invented_head_is_touched():
     (person,) = cast.people
     plan = Plan(Treatment.REPLACE, draw_surrogate(False, 1970.0, -0.5, np.random.default_rng(0)))
     composer = Composer(cast, {person.name: plan})
-    composed, _, touched = Touched(composer).compose(frame)
+    composed = composer.compose(frame)
+    touched = Touched(composer).of(frame, composed)
     assert (composed != frame.pixels).any()
     (face,) = cast.at(0)
     assert touched[taken_away(picture.shape, [composer._invention(face).region.outline])].all()

@@ -126,8 +126,6 @@ def _miscounted_frames(path: Path, certificate: SceneCertificate) -> list[str]:
     """Count the frames of all outputs; what cannot be counted is left to the hashes."""
     counted = 0
     for name in certificate.files:
-        if PurePosixPath(name).name.endswith(AT_RISK):
-            continue
         frames = _frames_in(path.parent, name)
         if frames is None:
             return []
@@ -156,7 +154,8 @@ def _at_risk(path: Path, certificate: SceneCertificate) -> Finding:
     """Compare the list of frames at risk with the counts."""
     name, counts = "frames at risk", certificate.counts
     alone = path.name == CERTIFICATE
-    file = beside(path.absolute().parent, AT_RISK) if alone else path.with_name(path.name.replace(CERTIFICATE, AT_RISK))
+    folder, name_of = path.absolute().parent, path.name.replace(CERTIFICATE, AT_RISK)
+    file = beside(folder, AT_RISK, whole=True) if alone else path.with_name(name_of)
     if not file.is_file() or file.is_symlink():
         if counts.faces_masked_instead:
             return Finding(name, None, f"{file.name} is not there to be compared")
