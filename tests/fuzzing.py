@@ -214,8 +214,8 @@ def certificate(base: Path) -> Reader:
     scenes = write_scene_release(base)
 
     def words(path: Path) -> list[list[object]]:
-        if path.parent == scenes:
-            return [["verify", scenes, "--linkage", base / "link.json"], ["verify", path, "--json"]]
+        if path.suffix == ".csv" or path.parent == scenes:
+            return [["verify", scenes, "--linkage", base / "link.json"], ["verify", scenes, "--json"]]
         return [["verify", faces, "--json"], ["verify", faces, "--linkage", table, "--originals", people]]
 
     def quick(path: Path) -> object:
@@ -223,7 +223,7 @@ def certificate(base: Path) -> Reader:
             return from_csv(path.read_bytes())
         return (SceneCertificate if path.parent == scenes else Certificate).from_json(path.read_bytes())
 
-    targets = (faces / "certificate.json", scenes / "certificate.json", scenes / "at-risk.csv")
+    targets = (faces / "certificate.json", scenes / "certificate.json", scenes.with_name(f"{scenes.name}.at-risk.csv"))
     return Reader(targets, words, quick=quick)
 
 

@@ -116,7 +116,7 @@ def huge(text):
     "edit", [lambda t: t.replace("P4,0,0", "P4,0,7"), lambda t: "nothing", lambda t: t + "x\n", huge]
 )
 def test_a_changed_list_of_frames_at_risk_is_found(released, edit):
-    file = released / "at-risk.csv"
+    file = released.with_name(f"{released.name}.at-risk.csv")
     file.write_text(edit(file.read_text()))
     assert "frames at risk" in wrong(released)
 
@@ -148,7 +148,7 @@ def test_names_that_no_output_has_are_found(released, name):
 
 def test_beside_a_single_output_nothing_else_is_looked_at(released):
     (released / "certificate.json").rename(released / "000001.certificate.json")
-    (released / "at-risk.csv").rename(released / "000001.at-risk.csv")
+    released.with_name(f"{released.name}.at-risk.csv").rename(released / "000001.at-risk.csv")
     (released / "diary.txt").write_text("x")
     os.mkfifo(released / "pipe")
     path = certificate_of(released / "000001.png")
