@@ -19,7 +19,6 @@ from ksame.privacy.models import Evidence, KAnonymity, PrivacyModel, patterns
 from ksame.privacy.release import CERTIFICATE, SIGNATURE, Release, face_name, read_release
 from ksame.privacy.signing import signed_by
 from ksame.recipes import Recipe, recipe
-from ksame.spaces.reference import FaceModels
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -126,10 +125,7 @@ def _linked(release: Release, promise: PrivacyModel, linkage: Linkage) -> list[F
         return [Finding("linkage", False, "the link table does not list the released faces one by one")]
     if not isinstance(promise, KAnonymity):
         return [Finding("linkage", True, f"{len(names)} faces")]
-    nothing = FaceModels(np.zeros((1, 1)), np.array([""]))
-    subjects = np.array([face.subject for face in linkage.faces])
-    evidence = Evidence(release.faces, subjects, [()] * len(subjects), np.zeros((len(subjects), 1)), nothing, nothing)
-    violations = promise.check(evidence)
+    violations = promise.check(Evidence.of_bytes(release.faces, [face.subject for face in linkage.faces]))
     if violations:
         return [Finding("people behind each face", False, f"a face {violations[0].reason}")]
     whole = _groups_share_faces(release, linkage)
@@ -162,10 +158,11 @@ def _recomputed(release: Release, linkage: Linkage, originals: FaceSet, referenc
         return [Finding("recomputed", None, "made with a reference of other people; give it with --reference")]
     try:
         again = rebuild_recipe(release.certificate)
-        reuse = linkage if method.params.get("reused_groups") else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KsameWarning)
-            redone, relinked = deidentify(originals, again, seed=linkage.seed, reference=reference, reuse=reuse)
+            redone, relinked = deidentify(
+                originals, again, seed=linkage.seed, reference=reference, after=linkage.before()
+            )
     except KsameError as error:
         return [Finding("recomputed", False, f"the run cannot be repeated from these originals: {error}")]
     then = {(face.subject, face.sources): release.faces[i] for i, face in enumerate(linkage.faces)}
@@ -183,7 +180,7 @@ def _recomputed(release: Release, linkage: Linkage, originals: FaceSet, referenc
 
 def rebuild_recipe(certificate: Certificate) -> Recipe:
     """Return the recipe that a certificate names."""
-    params = {name: value for name, value in certificate.method.params.items() if name != "reused_groups"}
+    params = dict(certificate.method.params)
     components = params.pop("components", certificate.method.coding_params.get("n_components"))
     return recipe(certificate.method.name, coding=certificate.method.coding, components=components, **params)
 

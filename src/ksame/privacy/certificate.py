@@ -90,6 +90,14 @@ class Check(_Part):
     passed: bool
 
 
+class Series(_Part):
+    """The place of a release among others of the same people."""
+
+    number: int = Field(ge=2)
+    repeated: int = Field(ge=1, description="faces of earlier releases that are here again, byte for byte")
+    after: str = Field(description="digest of the release before it")
+
+
 class Certificate(_Part):
     """What the publisher claims about a release, and how anyone can check it."""
 
@@ -104,6 +112,7 @@ class Certificate(_Part):
     files: dict[str, str] = Field(description="SHA-256 of every released file")
     digest: str = Field(description="SHA-256 over the names and hashes of all released files")
     software: dict[str, str]
+    series: Series | None = Field(None, description="where this release continues earlier ones")
 
     def to_json(self) -> bytes:
         """Return the certificate file."""

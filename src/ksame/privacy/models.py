@@ -71,6 +71,13 @@ class Evidence:
     models: FaceModels
     secrets: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
+    @classmethod
+    def of_bytes(cls, released: ByteArray, subjects: Sequence[str]) -> Evidence:
+        """Return evidence of bytes and people alone, which is all that k-anonymity is judged on."""
+        n = len(released)
+        nothing = FaceModels(np.zeros((1, 1)), np.array([""]))
+        return cls(released, np.array(subjects), [()] * n, np.zeros((n, 1)), nothing, nothing)
+
 
 class PrivacyModel(ABC):
     """A promise about a release."""
@@ -179,7 +186,7 @@ class KAnonymity(PrivacyModel):
             f"That a face stands for some {self.real} people is not hidden, nor what these people have in common.",
             "Somebody who knows all other members of a group can compute the last one from an average "
             "(before rounding).",
-            "A second release of the same people with other groups narrows both down; reuse the grouping.",
+            "A second release of the same people with other groups narrows both down; continue the first instead.",
         )
 
     def check_public(self, released: ByteArray) -> list[Violation]:
