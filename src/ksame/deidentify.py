@@ -35,6 +35,7 @@ from ksame.privacy.certificate import (
 from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, sealed
 from ksame.privacy.models import Evidence, KAnonymity, PrivacyModel
 from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
+from ksame.privacy.rounding import rough
 from ksame.privacy.series import Occasion, continued, split
 from ksame.progress import Track, silent
 from ksame.recipes import REGISTRY, Recipe
@@ -316,7 +317,7 @@ def _certify(
         ),
         promise=PromiseRecord.of(promise),
         figures={
-            **{name: _rough(value) for name, value in draft.figures.items()},
+            **{name: rough(value) for name, value in draft.figures.items()},
             **promise.measure(evidence),
         },
         checks=(
@@ -373,11 +374,6 @@ def _method(recipe: Recipe, space: FaceSpace, reference: FaceSet | None, provena
 
 def _software() -> dict[str, str]:
     return {"ksame": __version__, "numpy": np.__version__, "python": platform.python_version()}
-
-
-def _rough(value: float) -> float:
-    """Round an aggregate to three digits: enough to compare, too little to test guesses against."""
-    return float(f"{value:.3g}") if isinstance(value, float) else value
 
 
 def _warn_full_rank(recipe: Recipe, space: FaceSpace, n: int) -> None:

@@ -15,6 +15,7 @@ from ksame.methods.base import Outcome, Problem, one_copy_each
 from ksame.privacy.maps import EpsilonKMap as EpsilonKMapPromise
 from ksame.privacy.maps import EpsilonMap as EpsilonMapPromise
 from ksame.privacy.maps import WrongMap as WrongMapPromise
+from ksame.privacy.rounding import rough
 from ksame.progress import Track, silent
 from ksame.spaces.reference import FaceModels, cross_squared_distances
 
@@ -66,7 +67,7 @@ class EpsilonMap:
         """Scan the levels of every face from weak to strong; the distance is not monotone, so nothing is bisected."""
         images = pixels(problem, self.name)
         models = problem.models
-        sigma = self.sigma or models.scale()
+        sigma = self.sigma or rough(models.scale())
         if sigma <= 0:
             raise InputError("The reference models coincide, so no scale can be estimated. Give --sigma.")
         promise = EpsilonMapPromise(self.epsilon, sigma)
@@ -229,7 +230,7 @@ class EpsilonKMap:
             raise parameter_error("k", "EpsilonKMap", f"an integer in [2, people in the reference = {people}]", self.k)
         neighbours = nearest_people(problem.codes, problem.subjects, models, self.k)
         codes = equalise(problem.codes, models.codes, neighbours, self.lam)
-        promise = EpsilonKMapPromise(self.k, self.sigma or models.scale(), self.models, self.epsilon)
+        promise = EpsilonKMapPromise(self.k, self.sigma or rough(models.scale()), self.models, self.epsilon)
         change = np.linalg.norm(codes - problem.codes, axis=1)
         return Outcome(
             codes,

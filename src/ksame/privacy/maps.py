@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray
 from ksame.privacy.models import FACE_ONLY, Bound, Evidence, PrivacyModel, Violation
+from ksame.privacy.rounding import rough_down, rough_up
 from ksame.spaces.reference import FaceModels
 
 _OWN_DISTANCE = (
@@ -35,14 +36,6 @@ def margins(codes: FloatArray, gallery: FaceModels, own: FloatArray, subjects: N
     distances = gallery.distances(codes)
     distances[gallery.subjects[None, :] == subjects[:, None]] = np.inf
     return np.asarray(own - distances.min(axis=1))
-
-
-def _round_down(value: float, digits: int = 3) -> float:
-    """Round towards minus infinity to ``digits`` significant digits."""
-    if value == 0 or not np.isfinite(value):
-        return float(value)
-    step = 10.0 ** (np.floor(np.log10(abs(value))) - digits + 1)
-    return float(np.floor(value / step) * step)
 
 
 @dataclass(frozen=True)
@@ -94,7 +87,7 @@ class ZeroRecognition(PrivacyModel):
 
     def measure(self, evidence: Evidence) -> dict[str, float]:
         """Return the smallest margin, rounded down."""
-        return {"smallest_margin": _round_down(float(self.margins(evidence).min()))}
+        return {"smallest_margin": rough_down(float(self.margins(evidence).min()))}
 
     def measure_faces(self, evidence: Evidence) -> dict[str, list[float]]:
         """Return every margin."""
@@ -145,7 +138,7 @@ class WrongMap(PrivacyModel):
     def measure(self, evidence: Evidence) -> dict[str, float]:
         """Return the smallest margin, rounded down."""
         smallest = float(self._margins(evidence).min())
-        return {"smallest_margin": _round_down(smallest)} if np.isfinite(smallest) else {}
+        return {"smallest_margin": rough_down(smallest)} if np.isfinite(smallest) else {}
 
 
 @dataclass(frozen=True)
@@ -179,7 +172,7 @@ class EpsilonMap(PrivacyModel):
         return (
             f"Every released face has a likelihood exp(-d²/2σ²) below {self.epsilon:g} under every reference model, "
             f"with "
-            f"σ = {self.sigma:.4g}{but}: it looks like no one."
+            f"σ = {self.sigma:g}{but}: it looks like no one."
         )
 
     def not_promised(self) -> tuple[str, ...]:
@@ -291,6 +284,6 @@ class EpsilonKMap(PrivacyModel):
         """Return the largest epsilon and the largest relative gap, rounded up to two digits."""
         epsilons, gaps = self.reached(evidence)
         return {
-            "largest_epsilon": -_round_down(-float(epsilons.max()), 2),
-            "largest_relative_gap": -_round_down(-float(gaps.max()), 2),
+            "largest_epsilon": rough_up(float(epsilons.max())),
+            "largest_relative_gap": rough_up(float(gaps.max())),
         }
