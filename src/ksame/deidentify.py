@@ -22,6 +22,7 @@ from ksame.errors import (
     UsageError,
     parameter_error,
 )
+from ksame.faces.duplicates import one_name_each
 from ksame.faces.faceset import ByteArray, FaceSet, FloatArray, quantise
 from ksame.methods.base import Outcome, Problem
 from ksame.privacy.certificate import (
@@ -32,8 +33,9 @@ from ksame.privacy.certificate import (
     PromiseRecord,
     release_digest,
 )
+from ksame.privacy.guard import too_near
 from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, sealed
-from ksame.privacy.models import Evidence, KAnonymity, PrivacyModel
+from ksame.privacy.models import Evidence, KAnonymity, NoGuarantee, PrivacyModel
 from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
 from ksame.privacy.rounding import rough
 from ksame.privacy.series import Occasion, continued, split
@@ -71,6 +73,7 @@ def deidentify(
     seed: int | None = None,
     reference: FaceSet | None = None,
     after: Linkage | None = None,
+    same_person: bool = False,
     provenance: Provenance | None = None,
     track: Track = silent,
 ) -> tuple[Release, Linkage]:
@@ -89,6 +92,8 @@ def deidentify(
     after : Linkage, optional
         Of the latest release of a series. Its faces are repeated byte for byte, whoever has left, and only people who
         are not in it yet get new ones; see :mod:`ksame.privacy.series`.
+    same_person : bool
+        Take names under which nearly the same photograph stands for one person; otherwise such names are an error.
     provenance : Provenance, optional
         What is not among ``faces`` although it was given, and where labels come from.
     track : Track
@@ -118,6 +123,8 @@ def deidentify(
         raise parameter_error("seed", "deidentify", "zero or a positive integer", seed)
     used = secrets.randbits(63) if seed is None else int(seed)
     given = provenance or Provenance()
+    if REGISTRY[recipe.name].promise != "nothing":
+        faces = one_name_each(faces, merge=same_person, settled=() if after is None else after.people)
     if after is None:
         return _release(faces, recipe, used, reference, given, track)
     return _next_release(faces, recipe, used, reference, given, track, after)
@@ -134,6 +141,9 @@ def _release(
     _warn_full_rank(recipe, space, len(faces))
     draft = _Draft.of(faces, outcome, quantise(space.decode(outcome.surrogates)), space.landmarks(outcome.surrogates))
     originals = FaceModels(space.encode(faces), faces.subjects)
+    if not isinstance(outcome.promise, NoGuarantee):
+        near = too_near(draft.evidence(space, originals, problem.models), quantise(faces.images))
+        draft = draft.without(near, f"Every face of {recipe.name} shows somebody")
     draft, evidence = _protected(draft, outcome.promise, space, originals, problem.models)
     return _certify(faces, recipe, space, draft, evidence, seed, reference, provenance)
 
@@ -209,8 +219,15 @@ def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Pro
         None if reference is None else FaceModels(space.encode(reference), reference.subjects),
         distance,
         space.stranger if isinstance(space, FaceModelSpace) else None,
+        lambda codes: _written(space, codes),
     )
     return problem, space
+
+
+def _written(space: FaceSpace, codes: FloatArray) -> FloatArray:
+    """Return codes as they are read back from the bytes that would be released."""
+    nobody = np.zeros(len(codes), dtype=np.intp).astype(str)
+    return space.encode(FaceSet(quantise(space.decode(codes)), nobody, space.landmarks(codes)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,10 +261,14 @@ class _Draft:
             outcome.warnings,
         )
 
-    def without(self, rows: set[int], reasons: Mapping[int, str]) -> _Draft:
-        """Withhold some of the faces."""
-        keep = [i for i in range(len(self.faces)) if i not in rows]
-        withheld = {**self.withheld, **{s: reasons[i] for i in rows for s in self.sources[i]}}
+    def without(self, reasons: Mapping[int, str], every: str) -> _Draft:
+        """Withhold some of the faces; all of them are too many."""
+        if not reasons:
+            return self
+        if len(reasons) == len(self.faces):
+            raise GuaranteeError(f"{every}: it {next(iter(reasons.values()))}. Nothing was written.")
+        keep = [i for i in range(len(self.faces)) if i not in reasons]
+        withheld = {**self.withheld, **{s: reason for i, reason in reasons.items() for s in self.sources[i]}}
         return replace(
             self,
             faces=self.faces[keep],
@@ -273,11 +294,7 @@ def _protected(
     violations = promise.check(evidence)
     if violations and promise.per_face:
         reasons = {v.face: v.reason for v in violations if v.face is not None}
-        if len(reasons) == len(draft.faces):
-            raise GuaranteeError(
-                f"Every face breaks the promise of {promise.name}: {violations[0].reason}. Nothing was written."
-            )
-        draft = draft.without(set(reasons), reasons)
+        draft = draft.without(reasons, f"Every face breaks the promise of {promise.name}")
         evidence = draft.evidence(space, originals, models)
         violations = promise.check(evidence)
     if violations:

@@ -161,7 +161,12 @@ def _recomputed(release: Release, linkage: Linkage, originals: FaceSet, referenc
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KsameWarning)
             redone, relinked = deidentify(
-                originals, again, seed=linkage.seed, reference=reference, after=linkage.before()
+                originals,
+                again,
+                seed=linkage.seed,
+                reference=reference,
+                after=linkage.before(),
+                same_person=True,  # names that were not one person then were refused
             )
     except KsameError as error:
         return [Finding("recomputed", False, f"the run cannot be repeated from these originals: {error}")]

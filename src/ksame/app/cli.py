@@ -118,6 +118,9 @@ def release(
             help="Link table of the release that this one continues: its faces are repeated, newcomers added."
         ),
     ] = None,
+    same_person: Annotated[
+        bool, typer.Option("--same-person", help="Names that share a photograph are one person; otherwise an error.")
+    ] = False,
     link_table: Annotated[Path | None, typer.Option(help="Also write who became whom. Secret!")] = None,
     sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the certificate.")] = None,
     audit: Annotated[
@@ -167,6 +170,7 @@ def release(
         reference=reference,
         seed=seed,
         after=after,
+        same_person=same_person,
         link_table=link_table,
         sign=sign,
         audit=audit,

@@ -49,6 +49,7 @@ class Options:
     reference: Path | None = None
     seed: int | None = None
     after: Path | None = None
+    same_person: bool = False
     link_table: Path | None = None
     sign: Path | None = None
     audit: Path | None = None
@@ -129,6 +130,7 @@ def run_release(options: Options) -> Result:
         "seed": options.seed,
         "reference": reference,
         "after": after,
+        "same_person": options.same_person,
         "provenance": source.provenance,
         "track": talk.track,
     }

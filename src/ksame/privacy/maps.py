@@ -16,6 +16,9 @@ from ksame.privacy.models import FACE_ONLY, Bound, Evidence, PrivacyModel, Viola
 from ksame.privacy.rounding import rough_down, rough_up
 from ksame.spaces.reference import FaceModels
 
+_CHANCE = 1e-3
+"""How rarely an honest release would name so many by luck that it is refused."""
+
 _OWN_DISTANCE = (
     "Nothing is claimed for other recognisers: a deep network does not measure this distance and may name every face."
 )
@@ -219,18 +222,30 @@ class EpsilonKMap(PrivacyModel):
         What stands for a person.
     epsilon : float, optional
         Largest squared difference between two of the k posteriors that is allowed; only reported when None.
+    gap : float
+        Largest difference between the k distances that is allowed, as a share of their mean.
+    lam : float
+        Weight that the change had against the equality. With any weight the true person tends to be the nearest.
     """
 
     k: int
     sigma: float
     models: Literal["mean", "images"] = "mean"
     epsilon: float | None = None
+    gap: float = 0.02
+    lam: float = 0.0
 
     name: ClassVar[str] = "(epsilon,k)-map"
     per_face: ClassVar[bool] = True
 
     def risk_bound(self) -> Bound:
-        """No proven bound; about 1/k for one kind of attacker."""
+        """No proven bound; about 1/k for one kind of attacker, where no equality was given up."""
+        if self.lam > 0:
+            return Bound(
+                None,
+                f"equality was given up for less change (lambda = {self.lam:g}), so that the true person tends to be "
+                "the nearest of all; nothing is expected of any attacker",
+            )
         return Bound(
             None,
             f"about 1/{self.k} is expected of nearest-neighbour matching in the method's own coding against the "
@@ -240,10 +255,10 @@ class EpsilonKMap(PrivacyModel):
 
     def statement(self) -> str:
         """Return the definition in plain words."""
-        limit = "" if self.epsilon is None else f" (squared posterior difference at most {self.epsilon:g})"
+        limit = "" if self.epsilon is None else f", squared posterior difference at most {self.epsilon:g}"
         return (
-            f"Every released face is about equally like {self.k} people of the reference{limit}: "
-            "it looks like everyone."
+            f"Every released face is about equally like {self.k} people of the reference (distances in the method's "
+            f"own coding differ by at most {100 * self.gap:g} %{limit}): it looks like everyone."
         )
 
     def not_promised(self) -> tuple[str, ...]:
@@ -256,28 +271,47 @@ class EpsilonKMap(PrivacyModel):
             FACE_ONLY,
         )
 
-    def reached(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
-        """Return for every face the epsilon reached and the largest gap relative to the mean distance, (n,) each."""
+    def distances(self, evidence: Evidence) -> tuple[FloatArray, NDArray[np.str_]]:
+        """Return for every face the distances to its k models and whose they are, (n, k) each."""
         models = evidence.models.means() if self.models == "mean" else evidence.models
         row = {key: i for i, key in enumerate(models.keys)}
-        epsilons, gaps = [], []
-        for code, keys in zip(evidence.codes, evidence.secrets["neighbours"], strict=True):
-            distances = np.linalg.norm(models.codes[[row[key] for key in keys]] - code, axis=1)
-            score = -(distances**2) / (2.0 * self.sigma**2) if self.sigma > 0 else np.zeros(len(keys))
-            posterior = np.exp(score - score.max())
-            posterior /= posterior.sum()
-            epsilons.append((posterior.max() - posterior.min()) ** 2)
-            gaps.append((distances.max() - distances.min()) / max(distances.mean(), 1e-300))
-        return np.array(epsilons), np.array(gaps)
+        near = np.array([[row[key] for key in keys] for keys in evidence.secrets["neighbours"]], dtype=np.intp)
+        apart = np.stack(
+            [np.linalg.norm(models.codes[n] - c, axis=1) for n, c in zip(near, evidence.codes, strict=True)]
+        )
+        return apart, models.subjects[near]
+
+    def reached(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+        """Return for every face the epsilon reached and the largest gap relative to the mean distance, (n,) each."""
+        distances, _ = self.distances(evidence)
+        scores = -(distances**2) / (2.0 * self.sigma**2) if self.sigma > 0 else np.zeros_like(distances)
+        posterior = np.exp(scores - scores.max(axis=1, keepdims=True))
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        spread = distances.max(axis=1) - distances.min(axis=1)
+        return np.ptp(posterior, axis=1) ** 2, spread / np.maximum(distances.mean(axis=1), 1e-300)
 
     def check(self, evidence: Evidence) -> list[Violation]:
-        """Compare the posteriors of the k models of each face."""
-        if self.epsilon is None:
+        """Compare the distances and posteriors of the k models of each face; then count who is nearest to themself."""
+        epsilons, gaps = self.reached(evidence)
+        wide = f"its {self.k} distances differ by more than {100 * self.gap:g} %"
+        found = [Violation(int(i), wide) for i in np.flatnonzero(gaps > self.gap)]
+        if self.epsilon is not None:
+            unlike = f"its k posteriors differ by more than epsilon = {self.epsilon:g}"
+            found += [Violation(int(i), unlike) for i in np.flatnonzero((epsilons > self.epsilon) & (gaps <= self.gap))]
+        return found or self._named(evidence)
+
+    def _named(self, evidence: Evidence) -> list[Violation]:
+        """Find a release in which the true person is the nearest of the k far more often than once in k."""
+        from scipy.stats import binom
+
+        distances, who = self.distances(evidence)
+        known = (who == evidence.subjects[:, None]).any(axis=1)
+        nearest = np.take_along_axis(who, distances.argmin(axis=1)[:, None], axis=1)[:, 0]
+        n, own = int(known.sum()), int((nearest == evidence.subjects)[known].sum())
+        if self.lam > 0 or not n or binom.sf(own - 1, n, 1.0 / self.k) > _CHANCE:
             return []
-        reached, _ = self.reached(evidence)
         return [
-            Violation(int(i), f"its k posteriors differ by more than epsilon = {self.epsilon:g}")
-            for i in np.flatnonzero(reached > self.epsilon)
+            Violation(None, f"of these is nearest to the person it shows in {own} of {n} cases, not in 1 of {self.k}")
         ]
 
     def measure(self, evidence: Evidence) -> dict[str, float]:

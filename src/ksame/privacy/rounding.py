@@ -1,7 +1,8 @@
 """Rounding of what a certificate tells about the data.
 
 A number with sixteen digits is a test for guesses: whoever holds candidate photographs computes it for each and sees
-which one fits. Two significant digits are enough to compare releases, and too few to tell one pair of faces from another.
+which one fits. Two significant digits are enough to compare releases, and too few to tell one pair of faces from
+another.
 """
 
 from __future__ import annotations

@@ -256,7 +256,7 @@ def _statement(options: Options, counts: SceneCounts, k_real: int | None) -> str
     if k_real == 1:
         return (
             f"{invented} Every person who was replaced has {shared} {filled}. There is a group with only 1 real person "
-            "in it, so that no anonymity follows; the likeness says whether a recogniser still sees the old face in the new."
+            "in it, so that no anonymity follows; the likeness says whether a recogniser still sees the old face in it."
         )
     return (
         f"{invented} At least {k_real} real people share {shared} {filled}. The identity put in is the same for all of "
