@@ -8,7 +8,8 @@ from PIL import Image
 
 import ksame
 from drawn import drawn_faces
-from ksame.errors import GuaranteeError, InputError, KsameWarning
+from ksame.attacks import AttackData, Eigenfaces, run_attack
+from ksame.errors import GuaranteeError, InputError, KsameWarning, PrivacyWarning
 from ksame.faces.duplicates import look_alikes
 from ksame.faces.faceset import FaceSet, quantise
 from ksame.privacy.guard import GREY_LEVELS
@@ -38,9 +39,22 @@ def test_epsilon_k_map_that_changes_nothing_is_not_certified(faces, lam):
 
 def test_a_small_price_of_change_promises_no_chance_of_one_in_k(faces):
     release, _ = ksame.deidentify(faces, ksame.recipe("epsilon-k-map", k=3, lam=0.01), seed=1)
-    record = release.certificate.promise
-    assert "about 1/3" not in record.scope
-    assert "true person tends to be the nearest" in record.scope
+    assert "far more often than once in 3" in release.certificate.promise.scope
+
+
+@pytest.mark.filterwarnings("ignore:.* people are in the reference")
+def test_one_of_several_images_of_a_person_made_equal_promises_no_chance_of_one_in_k():
+    """The other images of the same person are as near as ever, and name most people."""
+    album = ksame.synthetic(30, 3, size=(46, 40), seed=5, expressions=("neutral", "smile", "surprise"))
+    last = np.arange(len(album)) % 3 == 2
+    known, hidden = album.take(~last), album.take(last)
+    recipe = ksame.recipe("epsilon-k-map", k=5, models="images")
+    with pytest.warns(PrivacyWarning, match="far more often than once in 5"):
+        release, linkage = ksame.deidentify(hidden, recipe, seed=1, reference=known)
+    shown = FaceSet(release.faces, np.array([face.subject for face in linkage.faces]))
+    assert run_attack("naive", Eigenfaces(), AttackData(known, shown)).rank1 > 0.4
+    assert "about 1/5" not in release.certificate.promise.scope
+    assert "far more often" in release.certificate.warnings[0]
 
 
 @pytest.mark.parametrize("coding", ["pixel", "eigen"])
@@ -98,7 +112,7 @@ def test_one_photograph_under_two_names_is_refused_and_named(change, name):
 def test_names_that_share_a_photograph_are_one_person_when_told(faces):
     double = twice(faces, who=(3, 9))
     with pytest.warns(KsameWarning, match="Taken for one person"):
-        release, linkage = ksame.deidentify(double, ksame.recipe("k-same-pixel", k=2), seed=1, same_person=True)
+        release, linkage = ksame.deidentify(double, ksame.recipe("k-same-pixel", k=2), seed=1, names="merge")
     assert release.certificate.counts.subjects == 30
     merged = [face for face in linkage.faces if face.subject == faces.subjects[3]]
     assert [set(face.sources) for face in merged] == [{faces.names[3], faces.names[9]}]
@@ -108,7 +122,7 @@ def test_names_that_share_a_photograph_are_one_person_when_told(faces):
 def test_three_names_for_one_photograph_become_one(faces):
     double = twice(twice(faces, who=(3, 9)), who=(9, 5))
     with pytest.warns(KsameWarning, match="Taken for one person"):
-        release, _ = ksame.deidentify(double, ksame.recipe("k-same-pixel", k=2), seed=1, same_person=True)
+        release, _ = ksame.deidentify(double, ksame.recipe("k-same-pixel", k=2), seed=1, names="merge")
     assert release.certificate.counts.subjects == 29
 
 
@@ -122,7 +136,7 @@ def test_somebody_who_returns_under_another_name_is_found(faces):
     with pytest.raises(InputError, match="--same-person"):
         ksame.deidentify(double, ksame.recipe("k-same-pixel", k=3), seed=1, after=link)
     with pytest.warns(KsameWarning, match="Taken for one person"):
-        _, second = ksame.deidentify(double, ksame.recipe("k-same-pixel", k=3), seed=1, after=link, same_person=True)
+        _, second = ksame.deidentify(double, ksame.recipe("k-same-pixel", k=3), seed=1, after=link, names="merge")
     assert faces.subjects[25] not in second.people
     assert faces.subjects[3] in second.people
 

@@ -22,7 +22,7 @@ from ksame.errors import (
     UsageError,
     parameter_error,
 )
-from ksame.faces.duplicates import one_name_each
+from ksame.faces.duplicates import Names, one_name_each
 from ksame.faces.faceset import ByteArray, FaceSet, FloatArray, quantise
 from ksame.methods.base import Outcome, Problem
 from ksame.privacy.certificate import (
@@ -73,7 +73,7 @@ def deidentify(
     seed: int | None = None,
     reference: FaceSet | None = None,
     after: Linkage | None = None,
-    same_person: bool = False,
+    names: Names = "refuse",
     provenance: Provenance | None = None,
     track: Track = silent,
 ) -> tuple[Release, Linkage]:
@@ -92,8 +92,9 @@ def deidentify(
     after : Linkage, optional
         Of the latest release of a series. Its faces are repeated byte for byte, whoever has left, and only people who
         are not in it yet get new ones; see :mod:`ksame.privacy.series`.
-    same_person : bool
-        Take names under which nearly the same photograph stands for one person; otherwise such names are an error.
+    names : {"refuse", "merge", "keep"}
+        What becomes of names under which nearly the same photograph stands: an error, one person, or different people
+        all the same, which the certificate then says.
     provenance : Provenance, optional
         What is not among ``faces`` although it was given, and where labels come from.
     track : Track
@@ -124,7 +125,10 @@ def deidentify(
     used = secrets.randbits(63) if seed is None else int(seed)
     given = provenance or Provenance()
     if REGISTRY[recipe.name].promise != "nothing":
-        faces = one_name_each(faces, merge=same_person, settled=() if after is None else after.people)
+        faces, notes = one_name_each(faces, names, settled=() if after is None else after.people)
+        given = replace(given, warnings=(*given.warnings, *notes))
+        for note in notes:
+            warnings.warn(note, PrivacyWarning, stacklevel=2)
     if after is None:
         return _release(faces, recipe, used, reference, given, track)
     return _next_release(faces, recipe, used, reference, given, track, after)
@@ -302,7 +306,12 @@ def _protected(
             f"The promise of {promise.name} does not hold on the bytes to be released: a face {violations[0].reason}. "
             "Nothing was written."
         )
-    return draft, (promise, evidence)
+    settled = promise.settled(evidence)
+    if settled != promise:
+        note = f"{promise.name}: {settled.risk_bound().scope}."
+        warnings.warn(note, PrivacyWarning, stacklevel=4)
+        draft = replace(draft, warnings=(*draft.warnings, note))
+    return draft, (settled, evidence)
 
 
 def _certify(

@@ -166,7 +166,7 @@ def _recomputed(release: Release, linkage: Linkage, originals: FaceSet, referenc
                 seed=linkage.seed,
                 reference=reference,
                 after=linkage.before(),
-                same_person=True,  # names that were not one person then were refused
+                names="merge",  # names that were not one person then were refused
             )
     except KsameError as error:
         return [Finding("recomputed", False, f"the run cannot be repeated from these originals: {error}")]

@@ -130,7 +130,7 @@ def run_release(options: Options) -> Result:
         "seed": options.seed,
         "reference": reference,
         "after": after,
-        "same_person": options.same_person,
+        "names": "merge" if options.same_person else "refuse",
         "provenance": source.provenance,
         "track": talk.track,
     }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection
+from typing import Literal
 
 import cv2
 import numpy as np
 
 from ksame.errors import InputError, KsameWarning
 from ksame.faces.faceset import FaceSet, FloatArray
+
+Names = Literal["refuse", "merge", "keep"]
 
 ALIKE = 0.992
 """Correlation of small copies, whatever their brightness, from which two pictures are taken for one photograph. Copies
@@ -33,30 +36,31 @@ def look_alikes(faces: FaceSet) -> list[tuple[int, int]]:
     return found
 
 
-def one_name_each(faces: FaceSet, *, merge: bool, settled: Collection[str] = ()) -> FaceSet:
-    """Return the faces with one name for each person who was found under several.
+def one_name_each(faces: FaceSet, names: Names, *, settled: Collection[str] = ()) -> tuple[FaceSet, tuple[str, ...]]:
+    """Return the faces with one name for each person who was found under several, and what weakens privacy, in words.
 
     Parameters
     ----------
     faces : FaceSet
-    merge : bool
-        Take the names for one person; otherwise such photographs are an error that names them.
+    names : {"refuse", "merge", "keep"}
+        What to do with names that share a photograph: an error that lists them, one person, or as they are.
     settled : collection of str
         Subjects whose names stay, since they are in an earlier release; pairs of two of them are left alone.
 
     Raises
     ------
     InputError
-        When photographs stand under two names and ``merge`` is not given.
+        When photographs stand under two names and that is refused.
     """
-    kept = set(settled)
-    names = faces.subjects
-    pairs = [(i, j) for i, j in look_alikes(faces) if not (names[i] in kept and names[j] in kept)]
+    kept, who = set(settled), faces.subjects
+    pairs = [(i, j) for i, j in look_alikes(faces) if not (who[i] in kept and who[j] in kept)]
     if not pairs:
-        return faces
-    listed = ", ".join(f"{faces.names[i]} ({names[i]}) and {faces.names[j]} ({names[j]})" for i, j in pairs[:3])
+        return faces, ()
+    if names == "keep":
+        return faces, (f"{len(pairs)} pairs of nearly equal photographs under two names count as different people.",)
+    listed = ", ".join(f"{faces.names[i]} ({who[i]}) and {faces.names[j]} ({who[j]})" for i, j in pairs[:3])
     more = f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else ""
-    if not merge:
+    if names == "refuse":
         raise InputError(
             f"Nearly the same photograph stands under two names: {listed}{more}. One person under two names is one "
             "fewer to hide among. Correct the names or leave a picture out, or take them for one person with "
@@ -64,7 +68,7 @@ def one_name_each(faces: FaceSet, *, merge: bool, settled: Collection[str] = ())
         )
     warnings.warn(f"Taken for one person: {listed}{more}.", KsameWarning, stacklevel=3)
     subjects = np.array(_joined(faces, pairs, kept))
-    return FaceSet(faces.images, subjects, faces.landmarks, faces.attributes, faces.names)
+    return FaceSet(faces.images, subjects, faces.landmarks, faces.attributes, faces.names), ()
 
 
 def _joined(faces: FaceSet, pairs: list[tuple[int, int]], kept: set[str]) -> list[str]:

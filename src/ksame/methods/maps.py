@@ -248,7 +248,7 @@ class EpsilonKMap:
         if self.lam == 0 and problem.written is not None:
             codes = as_written(codes, models.codes, neighbours, problem.written, track)
         sigma = self.sigma or rough(models.scale())
-        promise = EpsilonKMapPromise(self.k, sigma, self.models, self.epsilon, lam=float(self.lam))
+        promise = EpsilonKMapPromise(self.k, sigma, self.models, self.epsilon, even=self.lam == 0)
         change = np.linalg.norm(codes - faces, axis=1)
         return Outcome(
             codes,

@@ -5,7 +5,7 @@ They speak of nearest-neighbour matching in one coding, against one gallery, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from ksame.privacy.rounding import rough_down, rough_up
 from ksame.spaces.reference import FaceModels
 
 _CHANCE = 1e-3
-"""How rarely an honest release would name so many by luck that it is refused."""
+"""How rarely so many faces are named by luck that the claim of 1/k is dropped."""
 
 _OWN_DISTANCE = (
     "Nothing is claimed for other recognisers: a deep network does not measure this distance and may name every face."
@@ -224,8 +224,9 @@ class EpsilonKMap(PrivacyModel):
         Largest squared difference between two of the k posteriors that is allowed; only reported when None.
     gap : float
         Largest difference between the k distances that is allowed, as a share of their mean.
-    lam : float
-        Weight that the change had against the equality. With any weight the true person tends to be the nearest.
+    even : bool
+        Whether naive matching finds the true person about once in k. Not where equality was given up for less change,
+        nor where the bytes show otherwise.
     """
 
     k: int
@@ -233,18 +234,18 @@ class EpsilonKMap(PrivacyModel):
     models: Literal["mean", "images"] = "mean"
     epsilon: float | None = None
     gap: float = 0.02
-    lam: float = 0.0
+    even: bool = True
 
     name: ClassVar[str] = "(epsilon,k)-map"
     per_face: ClassVar[bool] = True
 
     def risk_bound(self) -> Bound:
         """No proven bound; about 1/k for one kind of attacker, where no equality was given up."""
-        if self.lam > 0:
+        if not self.even:
             return Bound(
                 None,
-                f"equality was given up for less change (lambda = {self.lam:g}), so that the true person tends to be "
-                "the nearest of all; nothing is expected of any attacker",
+                f"naive matching finds the true person far more often than once in {self.k}; nothing is expected of "
+                "any attacker",
             )
         return Bound(
             None,
@@ -291,28 +292,24 @@ class EpsilonKMap(PrivacyModel):
         return np.ptp(posterior, axis=1) ** 2, spread / np.maximum(distances.mean(axis=1), 1e-300)
 
     def check(self, evidence: Evidence) -> list[Violation]:
-        """Compare the distances and posteriors of the k models of each face; then count who is nearest to themself."""
+        """Compare the distances and posteriors of the k models of each face."""
         epsilons, gaps = self.reached(evidence)
         wide = f"its {self.k} distances differ by more than {100 * self.gap:g} %"
         found = [Violation(int(i), wide) for i in np.flatnonzero(gaps > self.gap)]
         if self.epsilon is not None:
             unlike = f"its k posteriors differ by more than epsilon = {self.epsilon:g}"
             found += [Violation(int(i), unlike) for i in np.flatnonzero((epsilons > self.epsilon) & (gaps <= self.gap))]
-        return found or self._named(evidence)
+        return found
 
-    def _named(self, evidence: Evidence) -> list[Violation]:
-        """Find a release in which the true person is the nearest of the k far more often than once in k."""
+    def settled(self, evidence: Evidence) -> EpsilonKMap:
+        """Claim no chance of 1/k where the nearest of all models is the true person far more often than that."""
         from scipy.stats import binom
 
-        distances, who = self.distances(evidence)
-        known = (who == evidence.subjects[:, None]).any(axis=1)
-        nearest = np.take_along_axis(who, distances.argmin(axis=1)[:, None], axis=1)[:, 0]
+        models = evidence.models.means() if self.models == "mean" else evidence.models
+        known = np.isin(evidence.subjects, models.subjects)
+        nearest = models.subjects[models.distances(evidence.codes).argmin(axis=1)]
         n, own = int(known.sum()), int((nearest == evidence.subjects)[known].sum())
-        if self.lam > 0 or not n or binom.sf(own - 1, n, 1.0 / self.k) > _CHANCE:
-            return []
-        return [
-            Violation(None, f"of these is nearest to the person it shows in {own} of {n} cases, not in 1 of {self.k}")
-        ]
+        return replace(self, even=False) if n and binom.sf(own - 1, n, 1.0 / self.k) < _CHANCE else self
 
     def measure(self, evidence: Evidence) -> dict[str, float]:
         """Return the largest epsilon and the largest relative gap, rounded up to two digits."""

@@ -110,6 +110,10 @@ class PrivacyModel(ABC):
         """Return the breaches that show in the released bytes alone, without linkage or originals."""
         return []
 
+    def settled(self, evidence: Evidence) -> PrivacyModel:
+        """Return what is claimed once the bytes have been seen: this promise, or a weaker one."""
+        return self
+
     def measure(self, evidence: Evidence) -> dict[str, float]:
         """Return aggregate figures for the certificate; never a number that belongs to one face."""
         return {}
