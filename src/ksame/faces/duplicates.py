@@ -16,8 +16,8 @@ Names = Literal["refuse", "merge", "keep"]
 
 ALIKE = 0.992
 """Correlation of small copies, whatever their brightness, from which two pictures are taken for one photograph. Copies
-that were compressed hard, halved in size, brightened or mirrored reach 0.991 to 1; 250 different people reach 0.93, 805
-synthetic ones 0.989."""
+compressed to quality 50, halved in size, brightened or mirrored reach 0.996; 250 different people reach 0.93, 805
+synthetic ones 0.989 (benchmarks/look_alikes.py)."""
 
 _SIDE = 32  # longer side of the small copies, in pixels: what compression and scaling change is gone there
 _BLOCK = 2048
@@ -25,8 +25,8 @@ _BLOCK = 2048
 
 def look_alikes(faces: FaceSet) -> list[tuple[int, int]]:
     """Return pairs of images of different subjects, each the lower index first, that are nearly one photograph."""
-    plain = _small(faces)
-    mirrored = _small(faces.with_images(faces.images[:, :, ::-1]))
+    plain = small_copies(faces)
+    mirrored = small_copies(faces.with_images(faces.images[:, :, ::-1]))
     found = []
     for start in range(0, len(faces), _BLOCK):
         block = plain[start : start + _BLOCK]
@@ -88,7 +88,7 @@ def _joined(faces: FaceSet, pairs: list[tuple[int, int]], kept: set[str]) -> lis
     return [find(str(subject)) for subject in faces.subjects]
 
 
-def _small(faces: FaceSet) -> FloatArray:
+def small_copies(faces: FaceSet) -> FloatArray:
     """Return small copies as rows of length one without brightness, so that products are correlations."""
     _, height, width, _ = faces.shape
     scale = min(1.0, _SIDE / max(height, width))
