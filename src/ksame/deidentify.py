@@ -145,10 +145,7 @@ def _release(
     _warn_full_rank(recipe, space, len(faces))
     draft = _Draft.of(faces, outcome, quantise(space.decode(outcome.surrogates)), space.landmarks(outcome.surrogates))
     originals = FaceModels(space.encode(faces), faces.subjects)
-    if not isinstance(outcome.promise, NoGuarantee):
-        near = too_near(draft.evidence(space, originals, problem.models), quantise(faces.images))
-        draft = draft.without(near, f"Every face of {recipe.name} shows somebody")
-    draft, evidence = _protected(draft, outcome.promise, space, originals, problem.models)
+    draft, evidence = _protected(draft, outcome.promise, space, originals, problem.models, quantise(faces.images))
     return _certify(faces, recipe, space, draft, evidence, seed, reference, provenance)
 
 
@@ -291,10 +288,19 @@ class _Draft:
 
 
 def _protected(
-    draft: _Draft, promise: PrivacyModel, space: FaceSpace, originals: FaceModels, models: FaceModels
+    draft: _Draft,
+    promise: PrivacyModel,
+    space: FaceSpace,
+    originals: FaceModels,
+    models: FaceModels,
+    pictures: ByteArray,
 ) -> tuple[_Draft, tuple[PrivacyModel, Evidence]]:
-    """Check the promise on the bytes; withhold single faces that break it, or refuse the whole release."""
+    """Check the bytes; withhold originals and single faces that break the promise, or refuse the whole release."""
     evidence = draft.evidence(space, originals, models)
+    near = {} if isinstance(promise, NoGuarantee) else too_near(evidence, pictures)
+    if near:
+        draft = draft.without(near, "Every face shows somebody")
+        evidence = draft.evidence(space, originals, models)
     violations = promise.check(evidence)
     if violations and promise.per_face:
         reasons = {v.face: v.reason for v in violations if v.face is not None}

@@ -339,6 +339,18 @@ def test_a_second_branch_of_a_series_warns(run, people, tmp_path):
     )
 
 
+def test_one_photograph_under_two_names_is_refused_or_one_person(run, people, tmp_path):
+    double, link = some_of(people, tmp_path / "in", range(12)), tmp_path / "1.json"
+    shutil.copy(double / "photo-Zk9-0004.png", double / "photo-Zk9-0009.png")
+    words = ("release", double, "-o", tmp_path / "out", "-k", 3, "--link-table", link)
+    told = run(*words, code=5).stderr.replace("\n", " ")
+    assert "photo-Zk9-0004.png" in told
+    assert "--same-person" in told
+    run(*words, "--same-person", code=0)
+    assert len(Linkage.read(link).people) == 11
+    run("verify", tmp_path / "out", "--linkage", link, "--originals", double, code=0)
+
+
 def test_newcomers_exchanged_with_others_in_the_link_table_are_found(run, people, tmp_path):
     early = some_of(people, tmp_path / "in", range(6))
     run("release", early, "-o", tmp_path / "1", "-k", 3, "--link-table", tmp_path / "1.json", code=0)
