@@ -40,6 +40,8 @@ def write_scene_release(base: Path) -> Path:
     result = Result(tuple(done), {}, choice, everyone, tuple(casts), 5)
     certificate = certify(result, Options(), folder)
     write_certificate(certificate, folder / "certificate.json")
-    folder.with_name(f"{folder.name}.at-risk.csv").write_text(as_csv([(d.job.destination.name, d.at_risk) for d in done]))
+    folder.with_name(f"{folder.name}.at-risk.csv").write_text(
+        as_csv([(d.job.destination.name, d.at_risk) for d in done])
+    )
     link(result, certificate).write(base / "link.json")
     return folder

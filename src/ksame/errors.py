@@ -32,6 +32,10 @@ class UsageError(KsameError, ValueError):
     exit_code = ExitCode.USAGE
 
 
+class TooFewError(UsageError):
+    """Fewer people than a method needs; in a series of releases they wait for the next one."""
+
+
 class InputError(KsameError, ValueError):
     """Faces, labels or files that cannot be used as they are."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -60,15 +60,6 @@ class Recipe:
             params["distance"] = self.distance_space.name
             params["components"] = self.distance_space.params()["n_components"]
         return params
-
-    def with_groups(self, groups: Mapping[str, int]) -> Recipe:
-        """Return the recipe with the groups of an earlier release."""
-        method = self.method
-        if isinstance(method, Select) and isinstance(method.inner, KSame):
-            return replace(self, method=replace(method, inner=replace(method.inner, reuse=groups)))
-        if isinstance(method, KSame):
-            return replace(self, method=replace(method, reuse=groups))
-        raise UsageError(f"{self.name} forms no groups that could be reused. Leave --reuse out.")
 
 
 @dataclass(frozen=True)

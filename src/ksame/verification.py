@@ -11,15 +11,15 @@ import numpy as np
 from ksame.claims import check_claims, differences, rebuild_recipe
 from ksame.deidentify import Provenance, deidentify
 from ksame.errors import InputError, KsameError, KsameWarning
+from ksame.faces.duplicates import APART, Names
 from ksame.faces.faceset import FaceSet
 from ksame.faces.reading import decode_png, is_bare_png
 from ksame.faces.sheet import contact_sheet
-from ksame.privacy.certificate import Counts
+from ksame.privacy.certificate import Certificate, Series
 from ksame.privacy.findings import ODD, Finding, check, check_digest, check_files, check_signature, passed
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.models import Evidence, KAnonymity, PrivacyModel, patterns
 from ksame.privacy.release import CERTIFICATE, SHEET, Release, face_name, read_release, release_order
-from ksame.spaces.reference import FaceModels
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -91,6 +91,9 @@ def _counts(release: Release) -> Finding:
             f"{counts.originals} originals are not {counts.released} released, {counts.merged} merged and "
             f"{counts.withheld} withheld"
         )
+    series = release.certificate.series
+    if series is not None and series.repeated > counts.released:
+        wrong.append(f"{series.repeated} faces are said to be repeated, of {counts.released}")
     if not counts.subjects_released <= min(counts.released, counts.subjects) <= counts.subjects <= counts.originals:
         wrong.append(f"{counts.subjects_released} of {counts.subjects} people cannot be behind these faces")
     return check("counts", wrong, f"{n} faces in the folder, {counts.released} certified, {len(listed)} listed")
@@ -138,12 +141,10 @@ def _linked(release: Release, promise: PrivacyModel, linkage: Linkage) -> list[F
     names = [face.released for face in linkage.faces]
     if names != [face_name(i) for i in range(len(release.faces))]:
         return [Finding("linkage", False, "the link table does not list the released faces one by one")]
-    counted = check("counts, from the link table", _miscounted(release.certificate.counts, linkage), "as certified")
+    counted = check("counts, from the link table", _miscounted(release.certificate, linkage), "as certified")
     if not isinstance(promise, KAnonymity):
         return [Finding("linkage", True, f"{len(names)} faces"), counted]
-    nothing = FaceModels(np.zeros((1, 1)), np.array([""]))
-    subjects = np.array([face.subject for face in linkage.faces])
-    evidence = Evidence(release.faces, subjects, [()] * len(subjects), np.zeros((len(subjects), 1)), nothing, nothing)
+    evidence = Evidence.of_bytes(release.faces, [face.subject for face in linkage.faces])
     violations = promise.check(evidence)
     if violations:
         return [Finding("people behind each face", False, f"a face {violations[0].reason}")]
@@ -158,22 +159,35 @@ def _linked(release: Release, promise: PrivacyModel, linkage: Linkage) -> list[F
     ]
 
 
-def _miscounted(counts: Counts, linkage: Linkage) -> list[str]:
-    """Return which counts a link table contradicts."""
+def _miscounted(certificate: Certificate, linkage: Linkage) -> list[str]:
+    """Return which counts a link table contradicts; of a series, newer pictures of people in it are not counted."""
+    counts, before = certificate.counts, linkage.before()
     sources = [source for face in linkage.faces for source in face.sources]
-    shown, withheld = {face.subject for face in linkage.faces}, {face.subject for face in linkage.withheld}
+    waiting = [face for face in linkage.withheld if before is None or face.subject not in before.people]
+    shown, withheld = linkage.people, {face.subject for face in waiting}
     wrong = [] if len(set(sources)) == len(sources) else ["an original is behind two faces"]
     counted: dict[str, Any] = {
-        "originals": len(sources) + len(linkage.withheld),
+        "originals": len(sources) + len(waiting),
         "released": len(linkage.faces),
         "subjects_released": len(shown),
         "merged": len(sources) - len(linkage.faces),
-        "withheld": len(linkage.withheld),
+        "withheld": len(waiting),
     }
     wrong += differences({name: getattr(counts, name) for name in counted}, counted)
     if not len(shown) <= counts.subjects <= len(shown | withheld):  # pictures that gave no face may be anybody's
         wrong.append(f"{counts.subjects} people are certified, the link table has {len(shown)}")
-    return wrong
+    return wrong + _misplaced(certificate.series, linkage, before)
+
+
+def _misplaced(stated: Series | None, linkage: Linkage, before: Linkage | None) -> list[str]:
+    """Return where a release is not at the place in its series that the certificate names."""
+    if linkage.history and linkage.history[-1].digest != linkage.release_digest:
+        return ["the history of the link table ends with another release"]
+    actual = None
+    if before is not None:
+        number = linkage.history[-1].number
+        actual = Series(number=number, repeated=len(before.faces), after=before.release_digest)
+    return [] if stated == actual else ["the link table tells of another series"]
 
 
 def _groups_share_faces(release: Release, linkage: Linkage) -> bool:
@@ -201,11 +215,16 @@ def _recomputed(
         return [Finding("recomputed", None, "made with a reference of other people; give it with --reference")]
     try:
         again = rebuild_recipe(release.certificate)
-        reuse = linkage if method.params.get("reused_groups") else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KsameWarning)
             redone, relinked = deidentify(
-                originals, again, seed=linkage.seed, reference=reference, reuse=reuse, provenance=provenance
+                originals,
+                again,
+                seed=linkage.seed,
+                reference=reference,
+                after=linkage.before(),
+                names=_names(release),
+                provenance=provenance,
             )
     except KsameError as error:
         return [Finding("recomputed", False, f"the run cannot be repeated from these originals: {error}")]
@@ -224,9 +243,14 @@ def _recomputed(
     ]
 
 
+def _names(release: Release) -> Names:
+    """Return what was done with photographs under two names: kept apart where the certificate says so."""
+    return "keep" if any(text.endswith(APART) for text in release.certificate.warnings) else "merge"
+
+
 def _reclaimed(release: Release, redone: Release, *, complete: bool) -> list[str]:
     """Return where a certificate differs from one made anew; warnings may have been added, but never taken away."""
-    parts = {"method", "counts", "promise", "figures", "checks"}
+    parts = {"method", "counts", "promise", "figures", "checks", "series"}
     stated, actual = (one.certificate.model_dump(mode="json", include=parts) for one in (release, redone))
     for one in () if complete else (stated, actual):
         one["counts"] = {name: value for name, value in one["counts"].items() if name not in _FROM_FILES}

@@ -118,8 +118,8 @@ def test_2_for_originals_without_a_link_table(run, published, people):
     assert "--linkage" in run("verify", published.folder, "--originals", people, code=2).stderr
 
 
-def test_2_for_groups_reused_by_a_method_that_forms_none(run, people, published, tmp_path):
-    words = ("-m", "blur", "--reuse", published.linkage)
+def test_2_for_a_series_continued_by_a_method_that_forms_no_groups(run, people, published, tmp_path):
+    words = ("-m", "blur", "--after", published.linkage)
     assert "forms no groups" in run("release", people, "-o", tmp_path / "out", *words, code=2).stderr
 
 
@@ -192,8 +192,8 @@ def test_5_for_k_diff_furthest_with_several_images_of_a_person(run, pairs, tmp_p
         (("--select", "age"), "no label 'age' (labels they carry: gender, kind)"),
         (("--sign", "{people}/labels.csv"), "not a readable private key"),
         (("--sign", "{keys}/none.pem"), "not a readable private key"),
-        (("--reuse", "{people}/labels.csv"), "not a ksame link table"),
-        (("--reuse", "{people}/none.json"), "link table cannot be read"),
+        (("--after", "{people}/labels.csv"), "not a ksame link table"),
+        (("--after", "{people}/none.json"), "link table cannot be read"),
         (("--reference", "{people}/none"), "no such folder"),
         (("--labels", "{people}/none.csv"), "cannot be read"),
     ],

@@ -11,6 +11,7 @@ import pytest
 
 from ksame.errors import InputError, OutputError
 from ksame.heads import Cover
+from ksame.models import SFace
 from ksame.privacy.findings import passed
 from ksame.scene.certificate import SceneCertificate, certify, frames_at_risk, scene_certificate_schema
 from ksame.scene.choosing import Choice
@@ -40,12 +41,14 @@ def track(number: int, person: str) -> Track:
     )
 
 
-def result(plans: Mapping[str, Plan], k_real: int | None, at_risk: tuple[AtRisk, ...] = ()) -> Result:
+def result(
+    plans: Mapping[str, Plan], k_real: int | None, at_risk: tuple[AtRisk, ...] = (), likeness: float = 0.23456
+) -> Result:
     names = list(plans)
     cast = Cast((10, 10), 3, tuple(Person(n, None) for n in names), tuple(track(i, n) for i, n in enumerate(names)))
     done = Done(Job(Path("/secret/ann.mp4"), FOLDER / "000001.mp4"), 3, tuple(names), at_risk, {"000001.mp4": "ab"})
     replaced = {n: 0 for n in names if plans[n].treatment is Treatment.REPLACE}
-    choice = Choice(plans, replaced, dict.fromkeys(replaced, 0.23456), k_real)
+    choice = Choice(plans, replaced, dict.fromkeys(replaced, likeness), k_real)
     return Result((done,), {}, choice, Everyone({(0, n): n for n in names}), (cast,), 987654321)
 
 
@@ -84,8 +87,21 @@ def test_nothing_of_the_originals_is_in_it():
     for secret in ("ann", "secret", "987654321", "12.5", "77.25", "0.23456", "P1", "P2"):
         assert secret not in text
     assert made.likeness is not None
-    assert made.likeness.worst == 0.23
+    assert made.likeness.recognised is False
     assert len(made.warnings) == 2
+
+
+def test_how_alike_somebody_is_cannot_be_read_from_it():
+    """In a batch of one person the worst likeness is that person's own: a test for guesses of who it is."""
+    told = {
+        certify(result({"P1": REPLACED}, 1, likeness=value), Options(), FOLDER).to_json() for value in (-0.1, 0.1, 0.3)
+    }
+    assert len(told) == 1
+    fractions = [v for v in json.loads(told.pop())["likeness"].values() if isinstance(v, float)]
+    assert fractions == [SFace.threshold]
+    again = certify(result({"P1": REPLACED}, 1, likeness=0.9), Options(), FOLDER)
+    assert again.likeness is not None
+    assert again.likeness.recognised
 
 
 @pytest.mark.parametrize(("method", "words"), [("k-diff", "own distance"), ("k-same-m", "mean of the group")])

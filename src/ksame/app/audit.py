@@ -23,7 +23,7 @@ DEFAULT = ("eigenfaces", "sface")
 """The attackers asked by default, as in :mod:`ksame.audit.attackers`, which takes long to load."""
 SCENARIOS = (
     *("naive", "reverse", "parrot", "pooled", "automatic-parrot"),
-    *("enhancement", "learned-inverse", "difference", "insider"),
+    *("enhancement", "learned-inverse", "difference", "differencing", "insider"),
 )
 """The scenarios, as in :mod:`ksame.attacks`."""
 _VIEWS: dict[str, View | None] = {"auto": None, "faces": "faces", "photographs": "photographs"}
@@ -51,6 +51,10 @@ def audit_command(
     labels: Annotated[
         Path | None, typer.Option(help="CSV with the column file, and any of subject, gender, expression ...")
     ] = None,
+    earlier: Annotated[
+        Path | None, typer.Option(help="An earlier release of the same people, to be subtracted from this one.")
+    ] = None,
+    earlier_linkage: Annotated[Path | None, typer.Option(help="Link table of the earlier release.")] = None,
     view: Annotated[
         str, typer.Option(help="faces: registered crops. photographs: find the face in each. auto: look and see.")
     ] = "auto",
@@ -88,6 +92,8 @@ def audit_command(
         pairs=pairs,
         linkage=None if linkage is None else read_linkage(linkage),
         labels=labels,
+        earlier=earlier,
+        earlier_linkage=None if earlier_linkage is None else read_linkage(earlier_linkage),
         view=_VIEWS[view],
         by_hand=by_hand,
         compare=[_earlier(path) for path in compare or ()],

@@ -114,7 +114,15 @@ def release(
     size: Annotated[str | None, typer.Option(help="Register to this size, such as 99x134; needs landmarks.")] = None,
     reference: Annotated[Path | None, typer.Option(help="Folder of other people, or builtin, for the maps.")] = None,
     seed: Annotated[int | None, typer.Option(help="Repeat a run exactly. A secret: it belongs to the linkage.")] = None,
-    reuse: Annotated[Path | None, typer.Option(help="Link table of an earlier release of these people.")] = None,
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            help="Link table of the release that this one continues: its faces are repeated, newcomers added."
+        ),
+    ] = None,
+    same_person: Annotated[
+        bool, typer.Option("--same-person", help="Names that share a photograph are one person; otherwise an error.")
+    ] = False,
     link_table: Annotated[Path | None, typer.Option(help="Also write who became whom. Secret!")] = None,
     sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the certificate.")] = None,
     audit: Annotated[
@@ -163,7 +171,8 @@ def release(
         small_classes=small_classes,
         reference=reference,
         seed=seed,
-        reuse=reuse,
+        after=after,
+        same_person=same_person,
         link_table=link_table,
         sign=sign,
         audit=audit,

@@ -23,6 +23,7 @@ from ksame.privacy.ledger import Ledger
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.models import KAnonymity
 from ksame.privacy.release import Release, require_free, write_release
+from ksame.privacy.series import split
 from ksame.privacy.signing import load_private_key
 from ksame.recipes import REGISTRY, Recipe, recipe
 
@@ -47,7 +48,8 @@ class Options:
     small_classes: str = "error"
     reference: Path | None = None
     seed: int | None = None
-    reuse: Path | None = None
+    after: Path | None = None
+    same_person: bool = False
     link_table: Path | None = None
     sign: Path | None = None
     audit: Path | None = None
@@ -98,6 +100,10 @@ class Result:
             f"[bold]{escape(str(self.output))}[/]",
             escape(certificate.promise.rebuild().render()),
         ]
+        if certificate.series is not None:
+            lines.append(
+                f"{certificate.series.repeated} of them are repeated from the release before this one, byte for byte."
+            )
         if counts.merged:
             lines.append(f"{counts.merged} further images of the same people went into these faces.")
         lines += [f"[yellow]withheld[/] {escape(w.source)}: {escape(w.reason)}" for w in self.linkage.withheld]
@@ -116,20 +122,21 @@ def run_release(options: Options) -> Result:
         require_place(options.audit, options.output, force=options.force)
     chosen = build_recipe(options)
     key = None if options.sign is None else load_private_key(options.sign)
-    reuse = None if options.reuse is None else Linkage.read(options.reuse)
+    after = None if options.after is None else Linkage.read(options.after)
     source = load_source(options.source, chosen)
     reference = None if options.reference is None else load_reference(options.reference, source.faces, chosen)
     ledger = Ledger()
     arguments: dict[str, Any] = {
         "seed": options.seed,
         "reference": reference,
-        "reuse": reuse,
+        "after": after,
+        "names": "merge" if options.same_person else "refuse",
         "provenance": source.provenance,
         "track": talk.track,
     }
     with talk.working(f"de-identifying {len(source.faces)} faces"):
         release, linkage = deidentify(source.faces, chosen, **arguments)
-    note = _released_before(ledger, source.faces, release, reuse)
+    note = _released_before(ledger, source.faces, release, after)
     if note is not None:
         release = release.noted(note)
         warnings.warn(note, PrivacyWarning, stacklevel=2)
@@ -189,12 +196,15 @@ def build_recipe(options: Options) -> Recipe:
     )
 
 
-def _released_before(ledger: Ledger, faces: FaceSet, release: Release, reuse: Linkage | None) -> str | None:
-    """Return a warning when some of these pictures are in another release with other groups."""
-    if reuse is not None or release.certificate.promise.model != KAnonymity.name:
+def _released_before(ledger: Ledger, faces: FaceSet, release: Release, after: Linkage | None) -> str | None:
+    """Return a warning when some of these pictures are in a release that this one does not continue."""
+    if release.certificate.promise.model != KAnonymity.name:
+        return None
+    new = faces if after is None else split(faces, after).newcomers
+    if new is None:
         return None
     try:
-        seen = ledger.earlier(faces, release.certificate.digest)
+        seen = ledger.earlier(new, release.certificate.digest)
     except (OSError, ValueError, TypeError, KeyError) as error:
         warnings.warn(f"The memory of earlier releases cannot be read ({error}).", KsameWarning, stacklevel=2)
         return None
@@ -202,8 +212,7 @@ def _released_before(ledger: Ledger, faces: FaceSet, release: Release, reuse: Li
         return None
     return (
         f"{seen} of {len(faces)} pictures are part of an earlier release made on this machine. If both are "
-        f"published, their "
-        "groups can be intersected; reuse the earlier groups with --reuse LINKAGE."
+        f"published, their groups can be intersected; continue the earlier release with --after LINKAGE."
     )
 
 

@@ -31,6 +31,9 @@ SAME_PHOTOGRAPH = (
 POOLED = "pooled"
 """The scenario whose probes are people, not pictures."""
 
+DIFFERENCING = "differencing"
+"""The scenario whose probes are people who left or joined between two releases."""
+
 
 @dataclass(frozen=True, eq=False)
 class Judged:
@@ -109,9 +112,10 @@ def blind(scenario: str, recogniser: str, pairs: Sequence[Looked], bound: float 
 def _by_pair(result: AttackResult, pairs: Sequence[Looked]) -> tuple[FloatArray, int]:
     """Return the score of every pair, (n_pairs,), and how many probes are missing because they show no face."""
     subjects = [p.pair.original.subject for p in pairs]
-    if result.scenario == POOLED:
+    if result.scenario in (POOLED, DIFFERENCING):
         named = dict(zip(result.subjects.tolist(), result.scores, strict=True))
-        return np.array([named.get(s, 0.0) for s in subjects]), len(set(subjects) - set(named))
+        missing = len(set(subjects) - set(named)) if result.scenario == POOLED else 0
+        return np.array([named.get(s, 0.0) for s in subjects]), missing
     probed = dict(zip(result.probes.names, result.scores, strict=True))
     if result.probes.names[0].startswith("original/"):
         return np.array([probed.get(f"original/{p.pair.original.name}", 0.0) for p in pairs]), 0

@@ -282,6 +282,8 @@ def _from_linkage(
     linked = []
     for face in linkage.faces:
         sources = [name for name in face.sources if name in known]
+        if not sources and any(face.since < past.number for past in linkage.history):
+            continue  # of a series; whoever left is not among the originals of today, and the face is not judged
         if not sources:
             raise UsageError(
                 f"The link table says that {face.released} was made from {', '.join(face.sources) or 'nothing'}, which "
@@ -290,4 +292,6 @@ def _from_linkage(
         if face.released not in there:
             raise UsageError(f"The link table lists {face.released}, which is not in the released folder.")
         linked.append((sources[0], face.released))
+    if not linked:
+        raise UsageError("Nobody of the series is among the originals. Give the folder of an earlier release too.")
     return linked

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ksame.errors import InputError, UsageError, parameter_error
+from ksame.errors import InputError, TooFewError, UsageError, parameter_error
 from ksame.faces.faceset import IntArray
 from ksame.methods.base import Method, Outcome, Problem
 from ksame.methods.ksame import KSame
@@ -103,7 +103,7 @@ class Select:
         large = [v for v in rows if v not in small]
         if self.small_classes == "drop":
             if not large:
-                raise UsageError(
+                raise TooFewError(
                     f"No class of {self.label!r} has the {need} people that {self.inner.name} needs: {listed}."
                 )
             reason = f"its class of {self.label!r} has fewer than {need} people"
@@ -111,7 +111,7 @@ class Select:
         pool = small
         if sum(people[v] for v in small) < need:
             if not large:
-                raise UsageError(f"All classes of {self.label!r} together have fewer than {need} people: {listed}.")
+                raise TooFewError(f"All classes of {self.label!r} together have fewer than {need} people: {listed}.")
             nearest = min(large, key=lambda v: people[v])
             pool = [*small, nearest]
             large.remove(nearest)

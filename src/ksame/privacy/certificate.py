@@ -91,10 +91,24 @@ class Check(_Part):
     passed: bool
 
     @classmethod
-    def of(cls, promise: PrivacyModel) -> Check:
-        """Describe the check that every release has passed."""
-        how = "on the 8-bit images, encoded again, with linkage and originals"
-        return cls(name=promise.name, how=how, passed=True)
+    def of(cls, promise: PrivacyModel, *, series: bool = False) -> Check:
+        """Describe the check that every release has passed; that of a series is judged by bytes and people alone."""
+        return cls(name=promise.name, how=_OF_A_SERIES if series else _OF_ONE, passed=True)
+
+
+_OF_ONE = "on the 8-bit images, encoded again, with linkage and originals"
+_OF_A_SERIES = (
+    "on the 8-bit images of the whole series, with linkage: faces of earlier releases are repeated byte for byte, new "
+    "ones stand for newcomers only"
+)
+
+
+class Series(_Part):
+    """The place of a release among others of the same people."""
+
+    number: int = Field(ge=2)
+    repeated: int = Field(ge=1, description="faces of earlier releases that are here again, byte for byte")
+    after: str = Field(description="digest of the release before it")
 
 
 class Certificate(_Part):
@@ -111,6 +125,7 @@ class Certificate(_Part):
     files: dict[str, str] = Field(description="SHA-256 of every released file")
     digest: str = Field(description="SHA-256 over the names and hashes of all released files")
     software: dict[str, str]
+    series: Series | None = Field(None, description="where this release continues earlier ones")
 
     def to_json(self) -> bytes:
         """Return the certificate file."""

@@ -70,9 +70,12 @@ class SceneCounts(_Part):
 
 
 class Likeness(_Part):
-    """How much the most alike replacement still looks like its original, to the recogniser in the loop."""
+    """Whether any replacement still looks like its original to the recogniser in the loop.
 
-    worst: float = Field(ge=-1, le=1, description="highest cosine over all people, two decimals")
+    Yes or no, and no cosine: that of the most alike is one person's own, and would be a test for guesses of who it is.
+    """
+
+    recognised: bool = Field(description="whether it still takes somebody for the person replaced")
     recogniser: str
     threshold: float = Field(description="cosine from which the recogniser takes two faces for one person")
 
@@ -249,8 +252,8 @@ def notes_on_counts(counts: SceneCounts) -> list[str]:
 def _likeness(result: Result) -> Likeness | None:
     if not result.choice.likeness:
         return None
-    worst = round(max(result.choice.likeness.values()), 2)
-    return Likeness(worst=worst, recogniser=SFace.name, threshold=SFace.threshold)
+    recognised = max(result.choice.likeness.values()) >= SFace.threshold
+    return Likeness(recognised=bool(recognised), recogniser=SFace.name, threshold=SFace.threshold)
 
 
 def statement(method: str, k: int | None, k_real: int | None, counts: SceneCounts) -> str:
@@ -273,7 +276,7 @@ def statement(method: str, k: int | None, k_real: int | None, counts: SceneCount
     if k_real == 1:
         return (
             f"{invented} Every person who was replaced has {shared} {filled}. There is a group with only 1 real person "
-            "in it, so that no anonymity follows; see the likeness for how far the new faces are from the old."
+            "in it, so that no anonymity follows; the likeness says whether a recogniser still sees the old face in it."
         )
     return (
         f"{invented} At least {k_real} real people share {shared} {filled}. The identity put in is the same for all of "

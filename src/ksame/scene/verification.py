@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from ksame.claims import differences
 from ksame.errors import InputError
+from ksame.models import SFace
 from ksame.privacy.documents import read_bytes, read_document
 from ksame.privacy.findings import ODD, Finding, check, check_digest, check_files, check_signature, contents
 from ksame.privacy.release import CERTIFICATE, SIGNATURE
@@ -192,8 +193,9 @@ def _linked(certificate: SceneCertificate, linkage: SceneLinkage) -> list[Findin
     }
     wrong = differences({name: getattr(certificate.counts, name) for name in actual}, actual)
     alike = [person.likeness for person in replaced if person.likeness is not None]
-    worst = None if certificate.likeness is None else certificate.likeness.worst
-    wrong += differences({"likeness": worst}, {"likeness": round(max(alike), 2) if alike else None})
+    stated = None if certificate.likeness is None else certificate.likeness.recognised
+    recognised = max(alike) >= SFace.threshold if alike else None
+    wrong += differences({"recognised": stated}, {"recognised": recognised})
     if any(person.cover != certificate.method.cover for person in replaced):
         wrong.append(f"not everyone is covered as certified ({certificate.method.cover})")
     known = {part for name in certificate.files for part in PurePosixPath(name).parts}
