@@ -322,7 +322,7 @@ def test_a_series_over_three_years_verifies_at_every_step(run, people, tmp_path)
         assert "earlier release made on this machine" not in result.stderr
         found = run("verify", out, "--linkage", link, "--originals", folder, "--json", code=0)
         assert findings(found)["recomputed"] is True
-        assert findings(found)["promise, recomputed"] is True
+        assert findings(found)["certificate, recomputed"] is True
     assert "withheld photo-Zk9-0010.png: newcomers wait: 2 are fewer than the 3 people" in result.stderr
     shown = [Counter(p.read_bytes() for p in (tmp_path / f"out{i}" / "faces").iterdir()) for i in (1, 2, 3)]
     assert shown[0] <= shown[1] <= shown[2], "every face again, in as many copies"
