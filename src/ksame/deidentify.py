@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame import __version__
-from ksame.errors import GuaranteeError, InputError, KsameWarning, PrivacyWarning, parameter_error
+from ksame.errors import GuaranteeError, InputError, KsameWarning, PrivacyWarning, seed_number
 from ksame.faces.faceset import ByteArray, FaceSet, FloatArray, quantise
 from ksame.methods.base import Outcome, Problem
 from ksame.privacy.certificate import (
@@ -105,9 +105,7 @@ def deidentify(
     faces.require_varied()
     if reuse is not None:
         recipe = recipe.with_groups(reuse.groups)
-    if seed is not None and seed < 0:
-        raise parameter_error("seed", "deidentify", "zero or a positive integer", seed)
-    used = secrets.randbits(63) if seed is None else int(seed)
+    used = secrets.randbits(63) if seed is None else seed_number("deidentify", seed)
     problem, space = pose(faces, recipe, reference)
     outcome = recipe.method.run(problem, np.random.default_rng(used), track)
     for message in outcome.warnings:

@@ -145,6 +145,8 @@ def recipe(
         accepted = ", ".join(entry.accepts) or "no parameters"
         raise UsageError(f"{name} takes no {', '.join(repr(u) for u in unknown)}. It takes: {accepted}.")
     method = entry.build(**{**entry.defaults, **given})
+    if select is None and small_classes != "error":
+        raise UsageError("Small classes come of a label that is kept; add --select, or leave --small-classes out.")
     if select is not None:
         method = Select(method, select, small_classes)  # type: ignore[arg-type]  # checked by Select itself
     chosen = coding or entry.coding

@@ -13,7 +13,7 @@ from rich.table import Table
 from ksame.app import talk
 from ksame.attacks import AttackData, Eigenfaces, run_attack
 from ksame.deidentify import deidentify
-from ksame.errors import OutputError, parameter_error
+from ksame.errors import OutputError, whole_number
 from ksame.faces import FaceSet
 from ksame.faces.faceset import ByteArray, quantise
 from ksame.faces.reading import encode_png
@@ -27,20 +27,21 @@ from ksame.verification import passed, verify
 
 _COMPARED = ("k-same-m", "k-same-pixel", "k-diff-furthest", "epsilon-k-map", "pixelate", "blur", "t-mask", "blackout")
 _SCENARIOS = ("naive", "reverse", "parrot")
+_MOST = 10_000  # people in the demo
 _SIZE = (224, 176)
 
 
 def run_demo(output: Path, *, people: int, k: int, force: bool) -> None:
     """Write a release and before/after sheets below ``output`` and print what attacks achieve."""
-    if people < 2 * k:
-        raise parameter_error("people", "demo", f"at least 2k = {2 * k}", people)
+    shared = recipe("k-same-m", k=k, grouping="mdav+refine")
+    whole_number("people", "demo", people, 2 * k, _MOST)
     folder = output / "release"
     require_free(folder, force=force)
     require_free(output / "scenes" / "after", force=force)
     faces = _people(people)
     sheets: dict[str, ByteArray] = {}
     with talk.working("de-identifying"):
-        release, linkage = deidentify(faces, recipe("k-same-m", k=k, grouping="mdav+refine"))
+        release, linkage = deidentify(faces, shared)
         sheets["before-after.png"] = _before_after(faces, release, linkage)
         for sheet, other in (
             ("k-same-pixel.png", recipe("k-same-pixel", k=k, grouping="mdav+refine")),

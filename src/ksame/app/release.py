@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.markup import escape
 
 from ksame.app import talk
@@ -17,7 +16,7 @@ from ksame.app.source import Request, load_reference, load_source
 from ksame.audit import AuditResult, audit
 from ksame.audit.report import require_place
 from ksame.deidentify import deidentify
-from ksame.errors import ExitCode, KsameError, KsameWarning, PrivacyWarning, UsageError, parameter_error
+from ksame.errors import ExitCode, KsameError, KsameWarning, PrivacyWarning, UsageError
 from ksame.faces import FaceSet
 from ksame.privacy.ledger import Ledger
 from ksame.privacy.linkage import Linkage
@@ -26,7 +25,7 @@ from ksame.privacy.release import Release, require_free, write_release
 from ksame.privacy.signing import load_private_key
 from ksame.recipes import REGISTRY, Recipe, recipe
 
-_LEVEL_NAMES = ("p", "m", "t", "e", "value", "sigma")
+LEVEL_NAMES = ("p", "m", "t", "e", "value", "sigma")
 _WHOLE = ("p", "m", "e")
 
 
@@ -168,14 +167,11 @@ def build_recipe(options: Options) -> Recipe:
     params = dict(options.params)
     if options.level is not None:
         entry = REGISTRY.get(options.method)
-        accepted = [n for n in _LEVEL_NAMES if entry is not None and n in entry.accepts]
+        accepted = [n for n in LEVEL_NAMES if entry is not None and n in entry.accepts]
         if not accepted or (entry is not None and entry.name == "epsilon-map"):
             raise UsageError(f"{options.method} has no --level.")
         name = accepted[0]
-        if not np.isfinite(options.level) or (name in _WHOLE and options.level % 1):
-            expected = "a whole number" if name in _WHOLE else "a finite number"
-            raise parameter_error("level", options.method, expected, options.level)
-        params[name] = int(options.level) if name in _WHOLE else options.level
+        params[name] = int(options.level) if name in _WHOLE and options.level.is_integer() else options.level
     if options.portrait and options.coding not in (None, "portrait"):
         raise UsageError(f"--portrait has a coding of its own. Leave --coding {options.coding} out.")
     return recipe(

@@ -14,7 +14,7 @@ from ksame.audit.measuring import compared, measure_utility, poc_points
 from ksame.audit.result import AuditResult, Counts, NotJudged, Plan, Promise
 from ksame.audit.sight import Eye, View, choose_eye
 from ksame.audit.thumbnails import thumbnails
-from ksame.errors import InputError, UsageError
+from ksame.errors import InputError, UsageError, seed_number
 from ksame.models import Store
 from ksame.privacy.certificate import Certificate
 from ksame.privacy.linkage import Linkage
@@ -82,6 +82,7 @@ def audit(
     ModelError
         When the file of a restorer is missing or holds something else.
     """
+    seed = seed_number("audit", seed)
     chosen = [attacker(each) for each in dict.fromkeys(attackers)]
     _check(chosen, scenarios)
     material = gather(originals, released, pairs=pairs, linkage=linkage, labels=labels)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ksame.errors import InputError, UsageError, parameter_error
+from ksame.errors import InputError, UsageError, parameter_error, real_number, whole_number
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
 from ksame.methods.grouping import STRATEGIES, group_means, partition, sse
@@ -46,11 +46,9 @@ class KSame:
     selectable = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 2:
-            raise parameter_error("k", "KSame", "an integer of at least 2", self.k)
+        object.__setattr__(self, "k", whole_number("k", "KSame", self.k, 2))
         if self.grouping not in STRATEGIES:
             raise parameter_error("grouping", "KSame", f"one of {', '.join(STRATEGIES)}", self.grouping)
-
         if self.surrogate not in ("mean", "someone-else"):
             raise parameter_error("surrogate", "KSame", "'mean' or 'someone-else'", self.surrogate)
 
@@ -197,8 +195,7 @@ class OneFace:
     selectable = True
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.value <= 1.0:
-            raise parameter_error("value", "OneFace", "a number in [0, 1]", self.value)
+        object.__setattr__(self, "value", real_number("value", "OneFace", self.value, 0, 1))
 
     @property
     def name(self) -> str:

@@ -58,6 +58,7 @@ def beside(output: Path, name: str) -> Path:
     >>> beside(Path("safe.mp4"), "certificate.json").as_posix()
     'safe.certificate.json'
     """
+    output = output if output.name else output.absolute()  # "." has no name of its own
     return output.with_name(f"{output.stem if output.suffix else output.name}.{name}")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ksame.faces.faceset import FaceSet, FloatArray
-from ksame.spaces.pca import PCA, fit_pca
+from ksame.spaces.pca import PCA, component_count, fit_pca
 from ksame.spaces.pixel import flatten
 
 
@@ -25,6 +25,9 @@ class EigenSpace:
     shape_: tuple[int, int, int] | None = None
 
     name = "eigen"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_components", component_count("EigenSpace", self.n_components))
 
     def params(self) -> dict[str, Any]:
         """Return the public parameters."""
