@@ -13,6 +13,7 @@ import numpy as np
 from ksame.deidentify import deidentify
 from ksame.errors import InputError, KsameError, KsameWarning
 from ksame.faces.faceset import FaceSet
+from ksame.faces.reading import StrPath
 from ksame.privacy.certificate import Certificate, release_digest
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.models import Evidence, KAnonymity, PrivacyModel, patterns
@@ -35,7 +36,7 @@ class Finding:
 
 
 def verify(
-    folder: Path,
+    folder: StrPath,
     *,
     linkage: Linkage | None = None,
     originals: FaceSet | None = None,
@@ -57,6 +58,7 @@ def verify(
     key : Ed25519PublicKey, optional
         The publisher's key.
     """
+    folder = Path(folder)
     release, hashes = read_release(folder)
     certificate = release.certificate
     found = [_signature(folder, key), *_files(certificate, hashes), _counts(release)]

@@ -14,6 +14,8 @@ from ksame.errors import ExitCode
 from ksame.scene.masking import MASKS
 
 VALUES = ("inf", "-inf", "nan", "1e300", "-1", "100000000000", "9" * 5000, "0x10", "\u00b2", "")
+WORDS = ("nan", "-1", VALUES[6], "")
+"""What options are given that take a word or a path, of which most may be one."""
 MEANT = {"seed": {VALUES[5]}, "region": {"-1,0,9,9", "0,-1,9,9"}}
 """Values that some options can be given in earnest."""
 PLACES = {("demo", "output")}
@@ -97,8 +99,8 @@ def test_every_command_is_called():
     assert set(BASES) == set(COMMANDS)
 
 
-def spelt(name):
-    words = [form.format(value, value) for value in VALUES for form in FORMS.get(name, ("{}",))]
+def spelt(name, values=VALUES):
+    words = [form.format(value, value) for value in values for form in FORMS.get(name, ("{}",))]
     return [word for word in words if word not in MEANT.get(name, ())]
 
 
@@ -123,7 +125,7 @@ def test_values_that_make_no_sense_are_usage_errors_and_nothing_is_written(name,
     assert not [
         trouble
         for call in calls(name, option, places)
-        for word in spelt(option.name)
+        for word in spelt(option.name, VALUES if strict else WORDS)
         if (trouble := outcome([*call, option.opts[0], word], allowed))
     ]
 

@@ -48,7 +48,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             except OSError as error:
                 if error.errno != errno.ENAMETOOLONG:
                     raise
-                console.print("[bold red]error:[/] The name of a file is too long for this machine. Choose a shorter one.")
+                console.print("[bold red]error:[/] The name of a file is too long. Choose a shorter one.")
                 raise typer.Exit(ExitCode.USAGE) from error
             except KeyboardInterrupt as error:
                 console.print("[bold red]interrupted[/]; nothing was written.")

@@ -15,6 +15,7 @@ from ksame.audit.result import AuditResult, Counts, NotJudged, Plan, Promise
 from ksame.audit.sight import Eye, View, choose_eye
 from ksame.audit.thumbnails import thumbnails
 from ksame.errors import InputError, UsageError, seed_number
+from ksame.faces.reading import StrPath
 from ksame.models import Store
 from ksame.privacy.certificate import Certificate
 from ksame.privacy.linkage import Linkage
@@ -37,9 +38,9 @@ def audit(
     *,
     attackers: Sequence[str] = DEFAULT,
     scenarios: Sequence[str] | None = None,
-    pairs: Path | None = None,
+    pairs: StrPath | None = None,
     linkage: Linkage | None = None,
-    labels: Path | None = None,
+    labels: StrPath | None = None,
     view: View | None = None,
     by_hand: bool = False,
     compare: Sequence[AuditResult] = (),
@@ -85,7 +86,13 @@ def audit(
     seed = seed_number("audit", seed)
     chosen = [attacker(each) for each in dict.fromkeys(attackers)]
     _check(chosen, scenarios)
-    material = gather(originals, released, pairs=pairs, linkage=linkage, labels=labels)
+    material = gather(
+        originals,
+        released,
+        pairs=None if pairs is None else Path(pairs),
+        linkage=linkage,
+        labels=None if labels is None else Path(labels),
+    )
     eye = choose_eye(material, view)
     restorers = list({each.restorer.sha256: each.restorer for each in chosen if each.restorer}.values())
     sight = look_at_all(material, eye, restorers=restorers, by_hand=by_hand, track=track)

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from ksame.errors import InputError, whole_number
 from ksame.faces.faceset import FloatArray
 
-
 LARGEST = 4_096
 """Pixels along the longer side of a registered face."""
 

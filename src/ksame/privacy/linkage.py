@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ksame.errors import InputError, OutputError
+from ksame.faces.reading import StrPath
 
 Table = TypeVar("Table", bound=BaseModel)
 
@@ -52,14 +53,14 @@ class Linkage(BaseModel):
         """The group of every subject that is in one."""
         return {face.subject: face.group for face in self.faces if face.group is not None}
 
-    def write(self, path: Path) -> None:
+    def write(self, path: StrPath) -> None:
         """Write to ``path``, readable by its owner only; an existing file is refused."""
-        write_secret(path, self.model_dump_json(by_alias=True, indent=1) + "\n")
+        write_secret(Path(path), self.model_dump_json(by_alias=True, indent=1) + "\n")
 
     @classmethod
-    def read(cls, path: Path) -> Linkage:
+    def read(cls, path: StrPath) -> Linkage:
         """Read a link table."""
-        return read_table(cls, path, "a ksame link table")
+        return read_table(cls, Path(path), "a ksame link table")
 
 
 def read_table(kind: type[Table], path: Path, what: str) -> Table:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ksame.errors import InputError, OutputError, UsageError
 from ksame.faces.faceset import ByteArray
-from ksame.faces.reading import decode_png, encode_png
+from ksame.faces.reading import StrPath, decode_png, encode_png
 from ksame.faces.sheet import contact_sheet
 from ksame.privacy.certificate import Certificate
 from ksame.privacy.signing import sign
@@ -85,7 +85,9 @@ def hashes_of(encoded: Mapping[str, bytes]) -> dict[str, str]:
     return {name: sha256(data).hexdigest() for name, data in encoded.items()}
 
 
-def write_release(release: Release, folder: Path, *, force: bool = False, key: Ed25519PrivateKey | None = None) -> None:
+def write_release(
+    release: Release, folder: StrPath, *, force: bool = False, key: Ed25519PrivateKey | None = None
+) -> None:
     """Write a release folder.
 
     Everything goes to a temporary folder beside it first, is read back and compared, and is renamed in one step.
@@ -97,6 +99,7 @@ def write_release(release: Release, folder: Path, *, force: bool = False, key: E
     OutputError
         When the disk is full or not writable; nothing is left behind.
     """
+    folder = Path(folder)
     require_free(folder, force=force)
     certificate = release.certificate.to_json()
     contents = {**encode_release(release.faces), CERTIFICATE: certificate}
@@ -163,7 +166,7 @@ def _take_place(building: Path, folder: Path) -> None:
             shutil.rmtree(retired, ignore_errors=True)
 
 
-def read_release(folder: Path) -> tuple[Release, dict[str, str]]:
+def read_release(folder: StrPath) -> tuple[Release, dict[str, str]]:
     """Read a release folder.
 
     Returns
@@ -177,6 +180,7 @@ def read_release(folder: Path) -> tuple[Release, dict[str, str]]:
     InputError
         When there is no certificate, or a file is no picture.
     """
+    folder = Path(folder)
     path = folder / CERTIFICATE
     try:
         certificate = Certificate.from_json(path.read_bytes())
