@@ -24,8 +24,9 @@ from ksame.privacy.certificate import (
     PromiseRecord,
     release_digest,
 )
+from ksame.privacy.ledger import Ledger
 from ksame.privacy.linkage import Linkage, LinkedFace, WithheldFace
-from ksame.privacy.models import Evidence, PrivacyModel
+from ksame.privacy.models import Evidence, KAnonymity, PrivacyModel
 from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
 from ksame.progress import Track, silent
 from ksame.recipes import Recipe
@@ -62,6 +63,7 @@ def deidentify(
     reference: FaceSet | None = None,
     reuse: Linkage | None = None,
     provenance: Provenance | None = None,
+    remember: bool = True,
     track: Track = silent,
 ) -> tuple[Release, Linkage]:
     """De-identify a face set.
@@ -80,6 +82,9 @@ def deidentify(
         Of an earlier release of the same people, whose groups are used again.
     provenance : Provenance, optional
         What is not among ``faces`` although it was given, and where labels come from.
+    remember : bool
+        Ask the ledger of this machine whether these pictures were released before, with other groups, and let
+        :func:`ksame.write_release` remember them. False for trials that nobody will publish.
     track : Track
         Shows progress.
 
@@ -94,6 +99,8 @@ def deidentify(
     ------
     GuaranteeError
         When the promise does not hold on the bytes that would be released.
+    InputError
+        When faces cannot be used, or the ledger cannot be read.
 
     Examples
     --------
@@ -114,7 +121,29 @@ def deidentify(
     draft = _Draft.of(faces, outcome, quantise(space.decode(outcome.surrogates)), space.landmarks(outcome.surrogates))
     originals = FaceModels(space.encode(faces), faces.subjects)
     draft, evidence = _protected(draft, outcome.promise, space, originals, problem.models)
-    return _certify(faces, recipe, space, draft, evidence, used, reference, provenance or Provenance())
+    release, linkage = _certify(faces, recipe, space, draft, evidence, used, reference, provenance or Provenance())
+    return (_compared(release, faces, reused=reuse is not None) if remember else release), linkage
+
+
+def _compared(release: Release, faces: FaceSet, *, reused: bool) -> Release:
+    """Warn where pictures are in an earlier release with other groups, and let these be remembered."""
+    ledger, certificate = Ledger(), release.certificate
+    try:
+        prints = ledger.prints(faces)
+    except OSError as error:
+        warnings.warn(f"This release could not be remembered ({error}).", PrivacyWarning, stacklevel=3)
+        return release
+    seen = 0
+    if not reused and certificate.promise.model == KAnonymity.name:
+        seen = ledger.earlier(prints, certificate.digest)
+    if seen:
+        note = (
+            f"{seen} of {len(faces)} pictures are part of an earlier release made on this machine. If both are "
+            "published, their groups can be intersected; reuse the earlier groups with --reuse LINKAGE."
+        )
+        warnings.warn(note, PrivacyWarning, stacklevel=3)
+        release = release.noted(note)
+    return replace(release, prints=prints)
 
 
 def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Problem, FaceSpace]:

@@ -167,7 +167,9 @@ def _recomputed(release: Release, linkage: Linkage, originals: FaceSet, referenc
         reuse = linkage if method.params.get("reused_groups") else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KsameWarning)
-            redone, relinked = deidentify(originals, again, seed=linkage.seed, reference=reference, reuse=reuse)
+            redone, relinked = deidentify(
+                originals, again, seed=linkage.seed, reference=reference, reuse=reuse, remember=False
+            )
     except KsameError as error:
         return [Finding("recomputed", False, f"the run cannot be repeated from these originals: {error}")]
     then = {(face.subject, face.sources): release.faces[i] for i, face in enumerate(linkage.faces)}

@@ -41,13 +41,13 @@ def run_demo(output: Path, *, people: int, k: int, force: bool) -> None:
     faces = _people(people)
     sheets: dict[str, ByteArray] = {}
     with talk.working("de-identifying"):
-        release, linkage = deidentify(faces, shared)
+        release, linkage = deidentify(faces, shared, remember=False)
         sheets["before-after.png"] = _before_after(faces, release, linkage)
         for sheet, other in (
             ("k-same-pixel.png", recipe("k-same-pixel", k=k, grouping="mdav+refine")),
             ("someone-else.png", recipe("k-same-m", k=k, grouping="mdav+refine", surrogate="someone-else")),
         ):
-            sheets[sheet] = _before_after(faces, *deidentify(faces, other))
+            sheets[sheet] = _before_after(faces, *deidentify(faces, other, remember=False))
     write_release(release, folder, force=force)
     try:
         for name, picture in sheets.items():
@@ -106,7 +106,7 @@ def _attack_table(faces: FaceSet, k: int) -> Table:
     table = Table("method", *_SCENARIOS, "promised", title=f"Recognised by Eigenfaces, of {len(faces)} people")
     for name in talk.track(_COMPARED, "attacking"):
         params: dict[str, Any] = {"k": k} if name.startswith(("k-", "epsilon-k")) else {}
-        release, linkage = deidentify(faces, recipe(name, **params), seed=1)
+        release, linkage = deidentify(faces, recipe(name, **params), seed=1, remember=False)
         data = AttackData(faces, linked(release, linkage))
         rates = [f"{run_attack(scenario, Eigenfaces(), data).rank1:.1%}" for scenario in _SCENARIOS]
         bound = release.certificate.promise.bound

@@ -16,11 +16,9 @@ from ksame.app.source import Request, load_reference, load_source
 from ksame.audit import AuditResult, audit
 from ksame.audit.report import require_place
 from ksame.deidentify import deidentify
-from ksame.errors import ExitCode, KsameError, KsameWarning, PrivacyWarning, UsageError
+from ksame.errors import ExitCode, KsameError, PrivacyWarning, UsageError
 from ksame.faces import FaceSet
-from ksame.privacy.ledger import Ledger
 from ksame.privacy.linkage import Linkage
-from ksame.privacy.models import KAnonymity
 from ksame.privacy.release import Release, require_free, write_release
 from ksame.privacy.signing import load_private_key
 from ksame.recipes import REGISTRY, Recipe, recipe
@@ -118,7 +116,6 @@ def run_release(options: Options) -> Result:
     reuse = None if options.reuse is None else Linkage.read(options.reuse)
     source = load_source(options.source, chosen)
     reference = None if options.reference is None else load_reference(options.reference, source.faces, chosen)
-    ledger = Ledger()
     arguments: dict[str, Any] = {
         "seed": options.seed,
         "reference": reference,
@@ -128,10 +125,6 @@ def run_release(options: Options) -> Result:
     }
     with talk.working(f"de-identifying {len(source.faces)} faces"):
         release, linkage = deidentify(source.faces, chosen, **arguments)
-    note = _released_before(ledger, source.faces, release, reuse)
-    if note is not None:
-        release = release.noted(note)
-        warnings.warn(note, PrivacyWarning, stacklevel=2)
     if options.link_table is not None:
         linkage.write(options.link_table)
     try:
@@ -141,7 +134,6 @@ def run_release(options: Options) -> Result:
         if options.link_table is not None:
             options.link_table.unlink(missing_ok=True)
         raise
-    _remember(ledger, source.faces, release)
     if options.link_table is not None:
         warnings.warn(
             f"{options.link_table} tells who became whom. Keep it apart from the release, or delete it.",
@@ -183,28 +175,3 @@ def build_recipe(options: Options) -> Recipe:
         small_classes=options.small_classes,
         **params,
     )
-
-
-def _released_before(ledger: Ledger, faces: FaceSet, release: Release, reuse: Linkage | None) -> str | None:
-    """Return a warning when some of these pictures are in another release with other groups."""
-    if reuse is not None or release.certificate.promise.model != KAnonymity.name:
-        return None
-    try:
-        seen = ledger.earlier(faces, release.certificate.digest)
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        warnings.warn(f"The memory of earlier releases cannot be read ({error}).", KsameWarning, stacklevel=2)
-        return None
-    if not seen:
-        return None
-    return (
-        f"{seen} of {len(faces)} pictures are part of an earlier release made on this machine. If both are "
-        f"published, their "
-        "groups can be intersected; reuse the earlier groups with --reuse LINKAGE."
-    )
-
-
-def _remember(ledger: Ledger, faces: FaceSet, release: Release) -> None:
-    try:
-        ledger.record(faces, release.certificate.digest)
-    except (OSError, ValueError) as error:
-        warnings.warn(f"This release could not be remembered ({error}).", KsameWarning, stacklevel=2)

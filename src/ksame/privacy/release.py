@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ksame.errors import InputError, OutputError, UsageError
+from ksame.errors import InputError, OutputError, PrivacyWarning, UsageError
 from ksame.faces.faceset import ByteArray
 from ksame.faces.reading import StrPath, decode_png, encode_png
 from ksame.faces.sheet import contact_sheet
 from ksame.privacy.certificate import Certificate
+from ksame.privacy.ledger import Ledger
 from ksame.privacy.signing import sign
 
 if TYPE_CHECKING:
@@ -41,15 +43,19 @@ class Release:
     faces : ndarray of shape (n_released, height, width, channels), uint8
         In the order of their own hashes, which has nothing to do with the order of the originals.
     certificate : Certificate
+    prints : tuple of str
+        Keyed hashes of the originals, by which :func:`write_release` lets the ledger remember them; never written into
+        the release.
     """
 
     faces: ByteArray
     certificate: Certificate
+    prints: tuple[str, ...] = field(default=(), repr=False)
 
     def noted(self, warning: str) -> Release:
         """Return the release with one more warning in its certificate."""
-        warnings = (*self.certificate.warnings, warning)
-        return Release(self.faces, self.certificate.model_copy(update={"warnings": warnings}))
+        notes = (*self.certificate.warnings, warning)
+        return replace(self, certificate=self.certificate.model_copy(update={"warnings": notes}))
 
 
 def face_name(index: int) -> str:
@@ -114,6 +120,19 @@ def write_release(
                 raise OutputError(f"{folder}: {name} does not read back as it was written; check the disk.")
             os.utime(building / name, (EPOCH, EPOCH))
         os.utime(building / "faces", (EPOCH, EPOCH))
+    if release.prints:
+        _remember(release)
+
+
+def _remember(release: Release) -> None:
+    try:
+        Ledger().record(release.prints, release.certificate.digest)
+    except OSError as error:
+        warnings.warn(
+            f"This release could not be remembered ({error}). A second release of the same people will not be noticed.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
 
 
 def require_free(folder: Path, *, force: bool) -> None:
