@@ -24,9 +24,10 @@ from ksame.privacy.certificate import (
     PromiseRecord,
     release_digest,
 )
+from ksame.privacy.homogeneity import homogeneity
 from ksame.privacy.ledger import Ledger
 from ksame.privacy.linkage import Linkage, LinkedFace, WithheldFace
-from ksame.privacy.models import Evidence, KAnonymity, PrivacyModel
+from ksame.privacy.models import Evidence, KAnonymity, PrivacyModel, patterns
 from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
 from ksame.progress import Track, silent
 from ksame.recipes import Recipe
@@ -286,6 +287,7 @@ def _certify(
         figures={
             **{name: _rough(value) for name, value in draft.figures.items()},
             **promise.measure(evidence),
+            **_label_figures(faces, recipe, promise, draft),
         },
         checks=(
             Check(
@@ -319,6 +321,14 @@ def _certify(
         ),
     )
     return Release(draft.faces, certificate), linkage
+
+
+def _label_figures(faces: FaceSet, recipe: Recipe, promise: PrivacyModel, draft: _Draft) -> dict[str, float]:
+    """Return what a kept label tells of people who share a face."""
+    if recipe.select is None or not isinstance(promise, KAnonymity):
+        return {}
+    labels = faces.attribute(recipe.select)
+    return homogeneity(patterns(draft.faces), [str(labels[source[0]]) for source in draft.sources])
 
 
 def _rough(value: float) -> float:

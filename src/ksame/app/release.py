@@ -18,6 +18,7 @@ from ksame.audit.report import require_place
 from ksame.deidentify import deidentify
 from ksame.errors import ExitCode, KsameError, PrivacyWarning, UsageError
 from ksame.faces import FaceSet
+from ksame.privacy.certificate import Certificate
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import Release, require_free, write_release
 from ksame.privacy.signing import load_private_key
@@ -95,11 +96,24 @@ class Result:
             f"[bold]{escape(str(self.output))}[/]",
             escape(certificate.promise.rebuild().render()),
         ]
+        if "label_homogeneity" in certificate.figures:
+            lines.append(_homogeneity(certificate))
         if counts.merged:
             lines.append(f"{counts.merged} further images of the same people went into these faces.")
         lines += [f"[yellow]withheld[/] {escape(w.source)}: {escape(w.reason)}" for w in self.linkage.withheld]
         lines += [f"[yellow]unreadable[/] {escape(text)}" for text in self.unreadable]
         return "\n".join(lines)
+
+
+def _homogeneity(certificate: Certificate) -> str:
+    """Say what the kept label tells about people."""
+    figures = certificate.figures
+    return (
+        f"Kept label {escape(repr(certificate.method.params['select']))}: a face has the label of "
+        f"{figures['label_homogeneity']:.0%} of the people behind it (the most frequent label alone: "
+        f"{figures['label_by_chance']:.0%}); at least {figures['smallest_label_diversity']} "
+        "different labels are behind a face. Who is known to be behind a face is known to have its label."
+    )
 
 
 def run_release(options: Options) -> Result:
