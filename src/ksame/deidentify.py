@@ -161,8 +161,9 @@ def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Pro
                 KsameWarning,
                 stacklevel=3,
             )
-    space = recipe.space.fit(faces)
-    distance = None if recipe.distance_space is None else recipe.distance_space.fit(faces).encode(faces)
+    fitted = recipe.fitted(faces)
+    space = fitted.space
+    distance = None if fitted.distance_space is None else fitted.distance_space.encode(faces)
     problem = Problem(
         space.encode(faces),
         faces.subjects,
@@ -270,7 +271,7 @@ def _certify(
             name=recipe.name,
             params=recipe.params(),
             coding=space.name,
-            coding_params=space.params(),
+            coding_params={**space.params(), **({"learned_on": "other faces"} if recipe.fitted_ else {})},
             reference="the faces themselves" if reference is None else "other people",
             labels=provenance.labels,
         ),

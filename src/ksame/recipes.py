@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ksame.errors import UsageError, parameter_error
+from ksame.faces.faceset import FaceSet
 from ksame.heads.portrait import PortraitSpace
 from ksame.methods import (
     AdHoc,
@@ -28,11 +29,12 @@ from ksame.methods import (
     TMask,
     WrongMap,
 )
+from ksame.parameters import Parameters
 from ksame.spaces import AamSpace, EigenSpace, FaceModelSpace, FaceSpace, PixelSpace
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Parameters):
     """A method in a coding, ready to run.
 
     Attributes
@@ -45,6 +47,8 @@ class Recipe:
         Another coding in which neighbours are sought.
     select : str, optional
         The label that is kept.
+    fitted_ : bool, optional
+        Whether the codings were learned already, see :meth:`fit`.
     """
 
     name: str
@@ -52,6 +56,22 @@ class Recipe:
     space: FaceSpace
     distance_space: FaceSpace | None = None
     select: str | None = None
+    fitted_: bool | None = None
+
+    def fit(self, faces: FaceSet) -> Recipe:
+        """Return the recipe with codings learned on ``faces``, for people who come later.
+
+        Without it, :func:`ksame.deidentify` learns them on the faces it is given. Newcomers are grouped among
+        themselves, in groups of at least k: who was learned on takes no part in any face.
+        """
+        return replace(replace(self, fitted_=None).fitted(faces), fitted_=True)
+
+    def fitted(self, faces: FaceSet) -> Recipe:
+        """Return the recipe as it was fitted, or fitted on these faces."""
+        if self.fitted_:
+            return self
+        distance = None if self.distance_space is None else self.distance_space.fit(faces)
+        return replace(self, space=self.space.fit(faces), distance_space=distance)
 
     def params(self) -> dict[str, Any]:
         """Return the public parameters, from which :func:`recipe` builds the same recipe again."""

@@ -162,6 +162,8 @@ def _recomputed(release: Release, linkage: Linkage, originals: FaceSet, referenc
     method = release.certificate.method
     if method.reference == "other people" and reference is None:
         return [Finding("recomputed", None, "made with a reference of other people; give it with --reference")]
+    if method.coding_params.get("learned_on"):
+        return [Finding("recomputed", None, "the coding was learned on other faces, which are not at hand")]
     try:
         again = rebuild_recipe(release.certificate)
         reuse = linkage if method.params.get("reused_groups") else None

@@ -81,6 +81,25 @@ class FaceSet:
     def __len__(self) -> int:
         return len(self.images)
 
+    def __repr__(self) -> str:
+        """Return what the set holds in numbers: no pixel, no name."""
+        n, height, width, channels = self.shape
+        points = "no" if self.landmarks is None else self.landmarks.shape[1]
+        colours = "grey" if channels == 1 else "colour"
+        return (
+            f"FaceSet({n} faces of {self.n_subjects} people, {height} x {width} pixels in {colours}, "
+            f"{points} landmarks; labels: {', '.join(self.attributes) or 'none'})"
+        )
+
+    def __reduce__(self) -> tuple[type[FaceSet], tuple[Any, ...]]:
+        """Let it be pickled and copied, as the plain arrays it is made of."""
+        labels = {name: np.asarray(values) for name, values in self.attributes.items()}
+        return FaceSet, (self.images, self.subjects, self.landmarks, labels, self.names)
+
+    def __sklearn_clone__(self) -> FaceSet:
+        """Return itself: nothing about it can change."""
+        return self
+
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """(n_faces, height, width, channels)."""

@@ -19,6 +19,7 @@ from ksame.faces.faceset import FloatArray
 from ksame.faces.filters import blur, pixelate
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.methods.base import Outcome, Problem, one_copy_each
+from ksame.parameters import Parameters
 from ksame.privacy.models import NoGuarantee
 from ksame.progress import Track, silent
 from ksame.spaces.pca import fit_pca
@@ -102,7 +103,7 @@ Self = TypeVar("Self", bound="AdHoc")
 
 
 @dataclass(frozen=True)
-class AdHoc(ABC):
+class AdHoc(Parameters, ABC):
     """A change of the picture, the same for everyone."""
 
     name: ClassVar[str]

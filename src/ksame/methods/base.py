@@ -20,7 +20,7 @@ Stranger = Callable[[FloatArray, np.random.Generator], FloatArray]
 """From codes of some faces, (n, n_features), to the code of a person who does not exist, (n_features,)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """Coded faces to be de-identified, and what else is known of them.
 
@@ -91,7 +91,7 @@ class Problem:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Outcome:
     """What a method decided.
 

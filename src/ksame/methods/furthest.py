@@ -12,6 +12,7 @@ import numpy as np
 from ksame.errors import GuaranteeError, InputError, parameter_error, whole_number
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
+from ksame.parameters import Parameters
 from ksame.privacy.maps import ZeroRecognition
 from ksame.privacy.models import KAnonymity
 from ksame.progress import Track, silent
@@ -30,7 +31,7 @@ _TRIALS = 200
 
 
 @dataclass(frozen=True)
-class Furthest:
+class Furthest(Parameters):
     """Form pairs of clusters that are far apart, and give each the place of the other.
 
     Parameters

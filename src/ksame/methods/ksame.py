@@ -12,12 +12,13 @@ from ksame.errors import InputError, UsageError, parameter_error, real_number, w
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
 from ksame.methods.grouping import STRATEGIES, group_means, partition, sse
+from ksame.parameters import Parameters
 from ksame.privacy.models import KAnonymity
 from ksame.progress import Track, silent
 
 
 @dataclass(frozen=True)
-class KSame:
+class KSame(Parameters):
     """Group people, release one face for each group, as many copies as it has members.
 
     People are grouped, not images: with several images of a subject the group is formed from subject means, and every
@@ -40,7 +41,7 @@ class KSame:
     k: int = 5
     grouping: str = "greedy"
     surrogate: Literal["mean", "someone-else"] = "mean"
-    reuse: Mapping[str, int] = field(default_factory=dict)
+    reuse: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     name = "k-same"
     selectable = True
@@ -179,7 +180,7 @@ def _images_of(problem: Problem) -> dict[str, list[int]]:
 
 
 @dataclass(frozen=True)
-class OneFace:
+class OneFace(Parameters):
     """Everybody gets the same face: black-out, or the average of all (Newton et al. 2005, Examples 2.3 and 2.4).
 
     Parameters

@@ -12,6 +12,7 @@ from ksame.errors import InputError, UsageError, parameter_error, real_number, w
 from ksame.faces.faceset import FloatArray, IntArray, quantise
 from ksame.methods.adhoc import AdHoc, Pixelate, pixels
 from ksame.methods.base import Outcome, Problem, one_copy_each
+from ksame.parameters import Parameters
 from ksame.privacy.maps import EpsilonKMap as EpsilonKMapPromise
 from ksame.privacy.maps import EpsilonMap as EpsilonMapPromise
 from ksame.privacy.maps import WrongMap as WrongMapPromise
@@ -34,7 +35,7 @@ def _scale(owner: str, sigma: object) -> float | None:
 
 
 @dataclass(frozen=True)
-class EpsilonMap:
+class EpsilonMap(Parameters):
     """Distort each face just enough that it is unlikely under every model (Algorithm IV.1, "like no one").
 
     Parameters
@@ -113,7 +114,7 @@ class EpsilonMap:
 
 
 @dataclass(frozen=True)
-class WrongMap:
+class WrongMap(Parameters):
     """Move each face, by the smallest change that works, until somebody else is nearer (Definition III.8).
 
     For a candidate model R_i and the true R_j the nearest point beyond the plane that bisects them is in closed form;
@@ -178,7 +179,7 @@ class WrongMap:
 
 
 @dataclass(frozen=True)
-class EpsilonKMap:
+class EpsilonKMap(Parameters):
     """Make each face equally like k people, by the smallest change (eqs. 1 to 4, "like everyone").
 
     Parameters

@@ -14,11 +14,12 @@ from ksame.errors import InputError, KsameWarning, UsageError, parameter_error
 from ksame.faces.faceset import IntArray
 from ksame.methods.base import Method, Outcome, Problem
 from ksame.methods.ksame import KSame
+from ksame.parameters import Parameters
 from ksame.progress import Track, silent
 
 
 @dataclass(frozen=True)
-class Select:
+class Select(Parameters):
     """Run a method on every class of a label by itself.
 
     A label that varies within a subject, such as expression, cannot split people into classes: two groupings of the

@@ -8,7 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,7 +50,12 @@ class Release:
 
     faces: ByteArray
     certificate: Certificate
-    prints: tuple[str, ...] = field(default=(), repr=False)
+    prints: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the promise and the number of faces, not their pixels."""
+        promise = self.certificate.promise
+        return f"Release({len(self.faces)} faces, {promise.model}, bound {promise.bound})"
 
     def noted(self, warning: str) -> Release:
         """Return the release with one more warning in its certificate."""

@@ -33,6 +33,10 @@ class PCA:
     variances: FloatArray
     total_variance: float
 
+    def __repr__(self) -> str:
+        """Return the sizes, not the numbers."""
+        return f"PCA({len(self.components)} components of {self.components.shape[1]} values)"
+
     def project(self, rows: FloatArray) -> FloatArray:
         """Return the coefficients, (n, n_components), of rows of shape (n, n_features)."""
         return (rows - self.mean) @ self.components.T
