@@ -31,7 +31,7 @@ from ksame.faces.registration import Template, register
 
 _PATCH = Template(32, 32, ((8.0, 9.5), (24.0, 9.5), (16.0, 20.8)))  # inside every registered face, at its own scale
 _BANDS, _BITS = 32, 12
-_ALIKE = 16  # bands of a picture that must agree; pictures of two people agree in 6 at most, of one in 17 at least
+_ALIKE = 16  # bands of a picture that must agree; see benchmarks/ledger_portraits.py
 _TOKEN = 4  # hexadecimal digits of a band
 
 
