@@ -51,7 +51,7 @@ def main() -> None:
 
 def _tokens(ledger: Ledger, faces: list) -> np.ndarray:
     made = FaceSet(np.stack([f for f, _ in faces]), np.arange(len(faces)), np.stack([p for _, p in faces]))
-    return np.array([[text[i : i + 4] for i in range(0, len(text), 4)] for text in ledger.prints(made)])
+    return np.array([[text[i : i + 4] for i in range(0, 128, 4)] for text in ledger.prints(made)])
 
 
 if __name__ == "__main__":

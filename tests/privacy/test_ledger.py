@@ -112,6 +112,15 @@ def test_without_the_key_the_ledger_says_nothing_of_a_picture(people, tmp_path, 
     assert other.earlier(other.prints(people), "") == 0
 
 
+def test_what_ksame_0_1_remembered_is_known_at_its_own_size(people, tmp_path, state):
+    publish(people, tmp_path / "1")
+    record = json.loads((state / "released.jsonl").read_text())
+    old = {"release": record["release"], "faces": [face[-32:] for face in record["faces"]]}
+    (state / "released.jsonl").write_text(json.dumps(old) + "\n")
+    with pytest.warns(PrivacyWarning, match=f"30 {EARLIER}"):
+        ksame.deidentify(people, recipe("k-same-pixel", k=4))
+
+
 def test_a_key_that_others_can_read_is_closed_again(people, state):
     ledger = Ledger()
     first = ledger.prints(people.take([0]))

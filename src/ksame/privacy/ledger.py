@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.errors import InputError
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.faces.faceset import FaceSet, FloatArray, quantise
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.faces.reading import StrPath
 from ksame.faces.registration import Template, register
@@ -33,6 +33,7 @@ _PATCH = Template(32, 32, ((8.0, 9.5), (24.0, 9.5), (16.0, 20.8)))  # inside eve
 _BANDS, _BITS = 32, 12
 _ALIKE = 16  # bands of a picture that must agree; see benchmarks/ledger_portraits.py
 _TOKEN = 4  # hexadecimal digits of a band
+_EXACT = 32  # hexadecimal digits of the hash of all bytes, which is all that ksame 0.1 wrote
 
 
 def default_folder() -> Path:
@@ -58,7 +59,7 @@ class Ledger:
         self.file = self.folder / "released.jsonl"
 
     def prints(self, faces: FaceSet) -> tuple[str, ...]:
-        """Return the keyed hash of every picture, the bands one after the other.
+        """Return the keyed hashes of every picture: the bands one after the other, then that of all its bytes.
 
         Raises
         ------
@@ -73,11 +74,9 @@ class Ledger:
         bits = (_patches(faces) @ directions > 0).reshape(len(faces), _BANDS, _BITS)
         words = bits @ (1 << np.arange(_BITS))
         return tuple(
-            "".join(
-                blake2b(b"%d %d" % (band, word), key=key, digest_size=_TOKEN // 2).hexdigest()
-                for band, word in enumerate(row)
-            )
-            for row in words
+            "".join(_hash(b"%d %d" % (band, word), key, _TOKEN) for band, word in enumerate(row))
+            + _hash(face.tobytes(), key, _EXACT)
+            for row, face in zip(words, quantise(faces.images), strict=True)
         )
 
     def earlier(self, prints: Sequence[str], digest: str) -> int:
@@ -120,7 +119,7 @@ class Ledger:
         broken = [str(i) for i, record in enumerate(records, start=1) if record is None]
         if broken:
             where = f"line{'s' if len(broken) > 1 else ''} {', '.join(broken)}"
-            raise InputError(f"{self.file}, {where}: {_CANNOT} (damaged, or written by ksame 0.1). {_NEXT}")
+            raise InputError(f"{self.file}, {where}: {_CANNOT} (damaged). {_NEXT}")
         return [record for record in records if record is not None]
 
     def _key(self) -> bytes:
@@ -154,21 +153,29 @@ def _record(line: str) -> dict[str, Any] | None:
     try:
         record = json.loads(line)
         good = isinstance(record["release"], str) and all(
-            len(face) == _BANDS * _TOKEN and int(face, 16) >= 0 for face in record["faces"]
+            len(face) in (_EXACT, _BANDS * _TOKEN + _EXACT) and int(face, 16) >= 0 for face in record["faces"]
         )
     except (ValueError, TypeError, KeyError):
         return None
     return record if good else None
 
 
+def _hash(content: bytes, key: bytes, digits: int) -> str:
+    return blake2b(content, key=key, digest_size=digits // 2).hexdigest()
+
+
 def _tokens(face: str) -> list[str]:
-    """Return the bands of a hash, each with its number."""
-    return [f"{i}:{face[i * _TOKEN : (i + 1) * _TOKEN]}" for i in range(_BANDS)]
+    """Return the hash of all bytes, then the bands, each with its number; pictures of ksame 0.1 have no bands."""
+    bands = face[:-_EXACT]
+    return [face[-_EXACT:], *(f"{i}:{bands[i : i + _TOKEN]}" for i in range(0, len(bands), _TOKEN))]
 
 
 def _is_known(tokens: Sequence[str], known: dict[str, set[int]]) -> bool:
+    exact, *bands = tokens
+    if exact in known:
+        return True
     agreeing: dict[int, int] = defaultdict(int)
-    for token in tokens:
+    for token in bands:
         for number in known.get(token, ()):
             agreeing[number] += 1
             if agreeing[number] >= _ALIKE:
