@@ -11,6 +11,7 @@ ORDER = (
     "data",
     "errors",
     "progress",
+    "parameters",
     "faces",
     "models",
     "spaces",

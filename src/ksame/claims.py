@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ksame.errors import InputError, KsameError
-from ksame.privacy.certificate import Certificate, Check
+from ksame.privacy.certificate import LEARNED_ON, Certificate, Check
 from ksame.privacy.findings import Finding, check
 from ksame.privacy.maps import EpsilonKMap, EpsilonMap, WrongMap, ZeroRecognition
 from ksame.privacy.models import KAnonymity, PrivacyModel, patterns
@@ -20,6 +20,7 @@ FIGURES = frozenset(
     (
         *("loss_sse", "mean_group", "smallest_group", "largest_group", "distinct_faces"),
         *("mean_cluster", "smallest_cluster", "pairs", "mean_level", "weak_faces", "mean_change"),
+        *("smallest_label_diversity", "label_homogeneity", "label_by_chance"),
         *("smallest_margin", "above_epsilon", "largest_likelihood_met", "largest_epsilon", "largest_relative_gap"),
     )
 )
@@ -103,7 +104,8 @@ def _method(certificate: Certificate, promise: PrivacyModel) -> Finding:
     except InputError as error:
         return Finding("method", False, str(error))
     record = certificate.method
-    wrong = differences(record.params, again.params()) + differences(record.coding_params, again.space.params())
+    coding = {**again.space.params(), **({"learned_on": LEARNED_ON} if "learned_on" in record.coding_params else {})}
+    wrong = differences(record.params, again.params()) + differences(record.coding_params, coding)
     if not isinstance(promise, again.method.promised):
         wrong.append(f"{record.name} promises {again.method.promised.name}, not {promise.name}")
     elif isinstance(promise, KAnonymity):
@@ -133,7 +135,7 @@ def _figures(release: Release, promise: PrivacyModel) -> list[str]:
     wrong = [f"{name} is no figure that ksame gives" for name in sorted(set(figures) - FIGURES)]
     wrong += [f"{name} is below zero" for name in sorted(figures) if figures[name] < 0]
     if isinstance(promise, KAnonymity):
-        wrong += _group_figures(release, promise)
+        wrong += _group_figures(release, promise) + _label_figures(release.certificate)
     if isinstance(promise, (ZeroRecognition, WrongMap)) and not figures.get("smallest_margin", 1) > 0:
         wrong.append("smallest_margin must be above zero")
     if isinstance(promise, EpsilonMap):
@@ -151,6 +153,19 @@ def _figures(release: Release, promise: PrivacyModel) -> list[str]:
     if "smallest_cluster" in figures and figures["smallest_cluster"] < 2:
         wrong.append("smallest_cluster is below 2")
     return wrong
+
+
+def _label_figures(certificate: Certificate) -> list[str]:
+    """Judge what a kept label tells; of a series it is not known, since the labels of who left are not."""
+    names = ("smallest_label_diversity", "label_homogeneity", "label_by_chance")
+    given = [name for name in names if name in certificate.figures]
+    if certificate.series is not None or "select" not in certificate.method.params:
+        return [f"{name} is given, but no label was measured" for name in given]
+    if len(given) < len(names):
+        return [f"{name} is missing" for name in names if name not in given]
+    least, share, chance = (certificate.figures[name] for name in names)
+    fits = isinstance(least, int) and least >= 1 and 0 < chance <= share <= 1
+    return [] if fits else [f"labels cannot be {least} behind a face, {share:g} alike and {chance:g} by chance"]
 
 
 def _group_figures(release: Release, promise: KAnonymity) -> list[str]:

@@ -20,12 +20,13 @@ from ksame.errors import (
     PrivacyWarning,
     TooFewError,
     UsageError,
-    parameter_error,
+    seed_number,
 )
 from ksame.faces.duplicates import Names, one_name_each
 from ksame.faces.faceset import ByteArray, FaceSet, FloatArray, quantise
 from ksame.methods.base import Outcome, Problem
 from ksame.privacy.certificate import (
+    LEARNED_ON,
     Certificate,
     Check,
     Counts,
@@ -34,8 +35,10 @@ from ksame.privacy.certificate import (
     release_digest,
 )
 from ksame.privacy.guard import too_near
+from ksame.privacy.homogeneity import homogeneity
 from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, sealed
-from ksame.privacy.models import Evidence, KAnonymity, NoGuarantee, PrivacyModel
+from ksame.privacy.memory import compared
+from ksame.privacy.models import Evidence, KAnonymity, NoGuarantee, PrivacyModel, patterns
 from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
 from ksame.privacy.rounding import rough
 from ksame.privacy.series import Occasion, continued, split
@@ -75,6 +78,7 @@ def deidentify(
     after: Linkage | None = None,
     names: Names = "refuse",
     provenance: Provenance | None = None,
+    remember: bool = True,
     track: Track = silent,
 ) -> tuple[Release, Linkage]:
     """De-identify a face set.
@@ -97,6 +101,9 @@ def deidentify(
         all the same, which the certificate then says.
     provenance : Provenance, optional
         What is not among ``faces`` although it was given, and where labels come from.
+    remember : bool
+        Ask the ledger of this machine whether these pictures were released before, with other groups, and let
+        :func:`ksame.write_release` remember them. False for trials that nobody will publish.
     track : Track
         Shows progress.
 
@@ -111,6 +118,8 @@ def deidentify(
     ------
     GuaranteeError
         When the promise does not hold on the bytes that would be released.
+    InputError
+        When faces cannot be used, or the ledger cannot be read.
 
     Examples
     --------
@@ -120,9 +129,7 @@ def deidentify(
     (0.3333333333333333, 6)
     """
     faces.require_varied()
-    if seed is not None and seed < 0:
-        raise parameter_error("seed", "deidentify", "zero or a positive integer", seed)
-    used = secrets.randbits(63) if seed is None else int(seed)
+    used = secrets.randbits(63) if seed is None else seed_number("deidentify", seed)
     given = provenance or Provenance()
     if REGISTRY[recipe.name].promise != "nothing":
         faces, notes = one_name_each(faces, names, settled=() if after is None else after.people)
@@ -130,8 +137,10 @@ def deidentify(
         for note in notes:
             warnings.warn(note, PrivacyWarning, stacklevel=2)
     if after is None:
-        return _release(faces, recipe, used, reference, given, track)
-    return _next_release(faces, recipe, used, reference, given, track, after)
+        release, linkage = _release(faces, recipe, used, reference, given, track)
+    else:
+        release, linkage = _next_release(faces, recipe, used, reference, given, track, after)
+    return (compared(release, linkage, faces, after) if remember else release), linkage
 
 
 def _release(
@@ -209,8 +218,9 @@ def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Pro
                 KsameWarning,
                 stacklevel=3,
             )
-    space = recipe.space.fit(faces)
-    distance = None if recipe.distance_space is None else recipe.distance_space.fit(faces).encode(faces)
+    fitted = recipe.fitted(faces)
+    space = fitted.space
+    distance = None if fitted.distance_space is None else fitted.distance_space.encode(faces)
     problem = Problem(
         space.encode(faces),
         faces.subjects,
@@ -351,6 +361,7 @@ def _certify(
         figures={
             **{name: rough(value) for name, value in draft.figures.items()},
             **promise.measure(evidence),
+            **_label_figures(faces, recipe, promise, draft),
         },
         checks=(Check.of(promise),),
         warnings=(*provenance.warnings, *draft.warnings),
@@ -387,12 +398,20 @@ def _certify(
     return Release(draft.faces, certificate), linkage
 
 
+def _label_figures(faces: FaceSet, recipe: Recipe, promise: PrivacyModel, draft: _Draft) -> dict[str, float]:
+    """Return what a kept label tells of people who share a face."""
+    if recipe.select is None or not isinstance(promise, KAnonymity):
+        return {}
+    labels = faces.attribute(recipe.select)
+    return homogeneity(patterns(draft.faces), [str(labels[source[0]]) for source in draft.sources])
+
+
 def _method(recipe: Recipe, space: FaceSpace, reference: FaceSet | None, provenance: Provenance) -> MethodRecord:
     return MethodRecord(
         name=recipe.name,
         params=recipe.params(),
         coding=space.name,
-        coding_params=space.params(),
+        coding_params={**space.params(), **({"learned_on": LEARNED_ON} if recipe.fitted_ else {})},
         reference="the faces themselves" if reference is None else "other people",
         labels=provenance.labels,
     )

@@ -13,7 +13,7 @@ from ksame.deidentify import Provenance, deidentify
 from ksame.errors import InputError, KsameError, KsameWarning
 from ksame.faces.duplicates import APART, Names
 from ksame.faces.faceset import FaceSet
-from ksame.faces.reading import decode_png, is_bare_png
+from ksame.faces.reading import StrPath, decode_png, is_bare_png
 from ksame.faces.sheet import contact_sheet
 from ksame.privacy.certificate import Certificate, Series
 from ksame.privacy.findings import ODD, Finding, check, check_digest, check_files, check_signature, passed
@@ -29,7 +29,7 @@ _FROM_FILES = ("originals", "withheld", "unreadable")
 
 
 def verify(
-    folder: Path,
+    folder: StrPath,
     *,
     linkage: Linkage | None = None,
     originals: FaceSet | None = None,
@@ -54,6 +54,7 @@ def verify(
     key : Ed25519PublicKey, optional
         The publisher's key.
     """
+    folder = Path(folder)
     release, hashes = read_release(folder)
     certificate = release.certificate
     found = [
@@ -213,6 +214,8 @@ def _recomputed(
     method = release.certificate.method
     if method.reference == "other people" and reference is None:
         return [Finding("recomputed", None, "made with a reference of other people; give it with --reference")]
+    if method.coding_params.get("learned_on"):
+        return [Finding("recomputed", None, "the coding was learned on other faces, which are not at hand")]
     try:
         again = rebuild_recipe(release.certificate)
         with warnings.catch_warnings():
@@ -225,6 +228,7 @@ def _recomputed(
                 after=linkage.before(),
                 names=_names(release),
                 provenance=provenance,
+                remember=False,
             )
     except KsameError as error:
         return [Finding("recomputed", False, f"the run cannot be repeated from these originals: {error}")]

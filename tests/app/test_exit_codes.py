@@ -43,7 +43,7 @@ def left_in(folder: Path) -> set[str]:
         (("-k", 11, "--select", "kind", "--small-classes", "drop"), "No class of 'kind' has the 11 people"),
         (("-k", 3, "--select", "gender", "--small-classes", "ignore"), "'error', 'merge' or 'drop'"),
         (("-m", "blur", "--select", "gender"), "blur alters every face by itself"),
-        (("-k", 3, "--size", "big"), "--size must be WIDTHxHEIGHT"),
+        (("-k", 3, "--size", "big"), "must be WIDTHxHEIGHT"),
         (("-k", 3, "--size", "2x2"), "The 'width' parameter of Template"),
         (("--no-such-option",), "No such option"),
     ],

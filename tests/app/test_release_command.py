@@ -365,13 +365,19 @@ def test_newcomers_exchanged_with_others_in_the_link_table_are_found(run, people
 
 
 @pytest.mark.parametrize("line", ["no json", "[]", "{}", '{"release": 1, "faces": 7}', "\x00"])
-def test_a_damaged_memory_is_a_warning_and_not_the_end(run, people, tmp_path, state, line):
+def test_a_damaged_memory_is_named_and_nothing_is_released(run, people, tmp_path, state, line):
     run("release", people, "-o", tmp_path / "1", "-k", 3, code=0)
     with (state / "released.jsonl").open("a") as file:
         file.write(line + "\n")
-    assert "memory of earlier releases cannot be read" in run(
-        "release", people, "-o", tmp_path / "2", "-k", 4, code=0
-    ).stderr.replace("\n", " ")
+    result = run("release", people, "-o", tmp_path / "2", "-k", 4, code=5)
+    assert "released.jsonl, line 2: the memory of earlier releases cannot be read" in " ".join(result.stderr.split())
+    assert not (tmp_path / "2").exists()
+
+
+def test_another_size_is_the_same_people(run, people, tmp_path):
+    run("release", people, "-o", tmp_path / "1", "-k", 3, code=0)
+    result = run("release", people, "-o", tmp_path / "2", "-k", 4, "--size", "40x54", code=0)
+    assert "of 12 pictures are part of an earlier release" in result.stderr
 
 
 def test_a_memory_that_cannot_be_kept_is_a_warning(run, people, tmp_path, state):

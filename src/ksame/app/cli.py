@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from ksame.app.reproduce import reproduce_command
 from ksame.app.scene import deidentify_command, people_command
 from ksame.app.verdict import tell_findings, verify_scene_command
 from ksame.claims import rebuild_recipe
-from ksame.errors import ExitCode, UsageError
+from ksame.errors import ExitCode, UsageError, parameter_error
 from ksame.faces import Template
 from ksame.privacy.findings import passed
 from ksame.privacy.linkage import Linkage
@@ -57,10 +58,10 @@ def parse_size(size: str | None) -> Template | None:
     """Return the template for a size such as ``99x134``."""
     if size is None:
         return None
-    width, _, height = size.lower().partition("x")
-    if not (width.isdigit() and height.isdigit()):
-        raise UsageError(f"--size must be WIDTHxHEIGHT, such as 99x134. Got {size!r}.")
-    return Template.eyes_and_nose(int(width), int(height))
+    sides = re.fullmatch(r"(\d{1,12})x(\d{1,12})", size.lower())
+    if sides is None:
+        raise parameter_error("size", "ksame", "WIDTHxHEIGHT, such as 99x134", size)
+    return Template.eyes_and_nose(int(sides[1]), int(sides[2]))
 
 
 @app.command()
@@ -210,6 +211,7 @@ def verify_command(
     """
     from ksame.scene.verification import certificate_of
 
+    template = parse_size(size)
     scene = certificate_of(folder)
     if scene is not None:
         verify_scene_command(scene, linkage, key, repeated=originals is not None, as_json=as_json)
@@ -224,7 +226,7 @@ def verify_command(
         findings = verify(folder, linkage=secret, key=public_key)
     if originals is not None and passed(findings):  # a certificate that does not hold names no run to repeat
         made_with = rebuild_recipe(read_release(folder)[0].certificate)
-        given = load_source(Request(originals, labels, parse_size(size), skip_unreadable=True), made_with)
+        given = load_source(Request(originals, labels, template, skip_unreadable=True), made_with)
         others = None if reference is None else load_reference(reference, given.faces, made_with)
         with talk.working("repeating the run"):
             findings = verify(

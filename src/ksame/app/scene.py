@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksame.app import talk
-from ksame.errors import ExitCode, PrivacyWarning, UsageError
+from ksame.errors import ExitCode, PrivacyWarning, UsageError, parameter_error, seed_number, whole_number
 
 if TYPE_CHECKING:
     from ksame.app.gathering import Places
@@ -23,6 +23,7 @@ _FILES = "Input and output"
 _FACES = "Faces"
 _WHO = "Who, when and where"
 _MEDIA = "Media"
+_FAR = 1_000_000  # pixels: more than any picture has across
 _PICTURES = (".png", ".jpg", ".jpeg")
 
 
@@ -148,7 +149,7 @@ def deidentify_command(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace earlier outputs.", rich_help_panel=_FILES)] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Files worked on at the same time.", rich_help_panel=_FILES)
+        int | None, typer.Option(help="Files worked on at the same time.", rich_help_panel=_FILES)
     ] = None,
     device: Annotated[
         str, typer.Option(help="Where heads are invented: auto, cpu or cuda.", rich_help_panel=_FILES)
@@ -180,6 +181,8 @@ def deidentify_command(
         device=device,
         damaged=damaged,  # type: ignore[arg-type]  # checked there
     )
+    if seed is not None:
+        seed_number("deidentify", seed)
     found, many = gather(media, frames=frames, output=Path(output))
     wanted = places(found, output, many=many, keep_names=keep_names, container=container, codec=codec, resume=resume)
     _check_places(wanted, review, link_table, tracks, resume=resume, force=force)
@@ -236,14 +239,17 @@ def people_command(
         str, typer.Option(help="refuse a recording with damaged frames, or mask: these frames become black.")
     ] = "refuse",
     force: Annotated[bool, typer.Option("--force", help="Replace a sheet that exists.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Files looked at at the same time.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Files looked at at the same time.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """List who is in photographs and video, by the names that ksame deidentify has for the same files."""
     from ksame.app.gathering import gather
     from ksame.app.people import for_machines, listing, show
+    from ksame.scene.pipeline import MOST_WORKERS
     from ksame.scene.review import write_sheet
 
+    if workers is not None:
+        whole_number("workers", "people", workers, 1, MOST_WORKERS)
     if output is not None:
         _check_sheet(output, may_exist=force)
     found, _ = gather(media, frames=frames)
@@ -322,7 +328,7 @@ def parse_cover(text: str) -> Cover:
     try:
         return Cover(text)
     except ValueError:
-        raise UsageError(f"--cover must be one of {', '.join(c.value for c in Cover)}. Got {text!r}.") from None
+        raise parameter_error("cover", "deidentify", f"one of {', '.join(c.value for c in Cover)}", text) from None
 
 
 def parse_time(text: str | None, default: float) -> float:
@@ -335,8 +341,8 @@ def parse_time(text: str | None, default: float) -> float:
     """
     if text is None:
         return default
-    if re.fullmatch(r"(\d+:){0,2}\d+(\.\d*)?", text) is None:
-        raise UsageError(f"A time must be seconds, m:ss or h:mm:ss, such as 75 or 1:15. Got {text!r}.")
+    if re.fullmatch(r"(\d{1,9}:){0,2}\d{1,9}(\.\d{0,9})?", text) is None:
+        raise parameter_error("time", "deidentify", "seconds, m:ss or h:mm:ss, such as 75 or 1:15", text)
     seconds = 0.0
     for part in text.split(":"):
         seconds = 60 * seconds + float(part)
@@ -354,7 +360,8 @@ def parse_region(text: str) -> tuple[float, float, float, float]:
     try:
         x, y, width, height = (float(part) for part in text.split(","))
     except ValueError:
-        raise UsageError(f"--region must be x,y,width,height in pixels. Got {text!r}.") from None
-    if not (0 < width < float("inf") and 0 < height < float("inf") and abs(x) + abs(y) < float("inf")):
-        raise UsageError(f"--region needs a width and a height above 0. Got {text!r}.")
+        raise parameter_error("region", "deidentify", "x,y,width,height in pixels", text) from None
+    if not (0 < width <= _FAR and 0 < height <= _FAR and abs(x) <= _FAR and abs(y) <= _FAR):
+        expected = f"x,y,width,height in pixels, none beyond {_FAR}, width and height above 0"
+        raise parameter_error("region", "deidentify", expected, text)
     return x, y, width, height

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import warnings
@@ -44,6 +45,11 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             except KsameError as error:
                 console.print(f"[bold red]error:[/] {plain(str(error))}")
                 raise typer.Exit(error.exit_code) from error
+            except OSError as error:
+                if error.errno != errno.ENAMETOOLONG:
+                    raise
+                console.print("[bold red]error:[/] The name of a file is too long. Choose a shorter one.")
+                raise typer.Exit(ExitCode.USAGE) from error
             except KeyboardInterrupt as error:
                 console.print("[bold red]interrupted[/]; nothing was written.")
                 raise typer.Exit(ExitCode.INTERRUPTED) from error

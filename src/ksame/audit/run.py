@@ -18,8 +18,9 @@ from ksame.audit.result import AuditResult, Counts, NotJudged, Plan
 from ksame.audit.scenes import AnyCertificate, AnyLinkage, promise_of
 from ksame.audit.sight import Eye, View, choose_eye
 from ksame.audit.thumbnails import thumbnails
-from ksame.errors import InputError, UsageError
+from ksame.errors import InputError, UsageError, seed_number
 from ksame.faces.faceset import FaceSet
+from ksame.faces.reading import StrPath
 from ksame.models import Store
 from ksame.progress import Track, silent
 from ksame.scene.certificate import SceneCertificate
@@ -41,9 +42,9 @@ def audit(
     *,
     attackers: Sequence[str] = DEFAULT,
     scenarios: Sequence[str] | None = None,
-    pairs: Path | None = None,
+    pairs: StrPath | None = None,
     linkage: AnyLinkage | None = None,
-    labels: Path | None = None,
+    labels: StrPath | None = None,
     earlier: Source | None = None,
     earlier_linkage: AnyLinkage | None = None,
     view: View | None = None,
@@ -90,15 +91,17 @@ def audit(
     ModelError
         When the file of a restorer is missing or holds something else.
     """
+    seed = seed_number("audit", seed)
     chosen = [attacker(each) for each in dict.fromkeys(attackers)]
     _check(chosen, scenarios)
-    material = gather(originals, released, pairs=pairs, linkage=linkage, labels=labels)
+    listed, told = (None if table is None else Path(table) for table in (pairs, labels))
+    material = gather(originals, released, pairs=listed, linkage=linkage, labels=told)
     eye = choose_eye(material, view)
     restorers = list({each.restorer.sha256: each.restorer for each in chosen if each.restorer}.values())
     sight = look_at_all(material, eye, restorers=restorers, by_hand=by_hand, track=track)
     before = None
     if earlier is not None:
-        past = gather(originals, earlier, linkage=earlier_linkage, labels=labels)
+        past = gather(originals, earlier, linkage=earlier_linkage, labels=told)
         before = look_at_all(past, eye, by_hand=by_hand, track=track)
     promise = None if material.certificate is None else promise_of(material.certificate)
     bound = None if promise is None else promise.bound

@@ -1,6 +1,7 @@
 """Reading and writing single pictures. Whatever is read comes without its metadata."""
 
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray
 
 _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "PPM")
+StrPath = str | os.PathLike[str]
+"""Where a file or folder is: a plain string is as good as a path."""
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
 
 
-def read_image(path: Path) -> NDArray[np.float32]:
+def read_image(file: StrPath) -> NDArray[np.float32]:
     """Read a PNG, JPEG, WebP, TIFF, PPM or PGM file, 8 or 16 bits, grey or colour.
 
     The EXIF orientation is applied and all metadata dropped. Transparent pixels are shown on white.
@@ -29,6 +32,7 @@ def read_image(path: Path) -> NDArray[np.float32]:
     InputError
         When the file is missing, empty, truncated or no picture.
     """
+    path = Path(file)
     try:
         if path.stat().st_size == 0:
             raise InputError(f"{path}: the file is empty.")

@@ -24,7 +24,7 @@ Written = Callable[[FloatArray], FloatArray]
 """From codes, (n, n_features), to what is read back from their pictures: clipped and rounded to bytes."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """Coded faces to be de-identified, and what else is known of them.
 
@@ -99,7 +99,7 @@ class Problem:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Outcome:
     """What a method decided.
 

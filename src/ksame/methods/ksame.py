@@ -7,16 +7,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ksame.errors import GuaranteeError, UsageError, parameter_error
+from ksame.errors import GuaranteeError, UsageError, parameter_error, real_number, whole_number
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
 from ksame.methods.grouping import STRATEGIES, group_means, partition, sse
+from ksame.parameters import Parameters
 from ksame.privacy.models import KAnonymity
 from ksame.progress import Track, silent
 
 
 @dataclass(frozen=True)
-class KSame:
+class KSame(Parameters):
     """Group people, release one face for each group, as many copies as it has members.
 
     People are grouped, not images: with several images of a subject the group is formed from subject means, and every
@@ -43,11 +44,9 @@ class KSame:
     promised = KAnonymity
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 2:
-            raise parameter_error("k", "KSame", "an integer of at least 2", self.k)
+        object.__setattr__(self, "k", whole_number("k", "KSame", self.k, 2))
         if self.grouping not in STRATEGIES:
             raise parameter_error("grouping", "KSame", f"one of {', '.join(STRATEGIES)}", self.grouping)
-
         if self.surrogate not in ("mean", "someone-else"):
             raise parameter_error("surrogate", "KSame", "'mean' or 'someone-else'", self.surrogate)
 
@@ -150,7 +149,7 @@ def _images_of(problem: Problem) -> dict[str, list[int]]:
 
 
 @dataclass(frozen=True)
-class OneFace:
+class OneFace(Parameters):
     """Everybody gets the same face: black-out, or the average of all (Newton et al. 2005, Examples 2.3 and 2.4).
 
     Parameters
@@ -167,8 +166,7 @@ class OneFace:
     promised = KAnonymity
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.value <= 1.0:
-            raise parameter_error("value", "OneFace", "a number in [0, 1]", self.value)
+        object.__setattr__(self, "value", real_number("value", "OneFace", self.value, 0, 1))
 
     @property
     def name(self) -> str:

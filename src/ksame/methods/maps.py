@@ -8,10 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.errors import InputError, UsageError, parameter_error
+from ksame.errors import InputError, UsageError, parameter_error, real_number, whole_number
 from ksame.faces.faceset import FloatArray, IntArray, quantise
 from ksame.methods.adhoc import AdHoc, Pixelate, pixels
 from ksame.methods.base import Outcome, Problem, Written, equal_copies, one_copy_each
+from ksame.parameters import Parameters
 from ksame.privacy.maps import EpsilonKMap as EpsilonKMapPromise
 from ksame.privacy.maps import EpsilonMap as EpsilonMapPromise
 from ksame.privacy.maps import WrongMap as WrongMapPromise
@@ -26,8 +27,19 @@ PERTURBATION_PSNR = 41.0
 """Decibels between an epsilon-mapped face before and after Rand(); the paper asks for 40 or more."""
 
 
+_LARGEST = 1e6  # of a scale or a weight: squares of it stay far from where floats end
+
+
+def _share(owner: str, epsilon: object) -> float:
+    return real_number("epsilon", owner, epsilon, 0, 1, above=True, below=True)
+
+
+def _scale(owner: str, sigma: object) -> float | None:
+    return None if sigma is None else real_number("sigma", owner, sigma, 0, _LARGEST, above=True)
+
+
 @dataclass(frozen=True)
-class EpsilonMap:
+class EpsilonMap(Parameters):
     """Distort each face just enough that it is unlikely under every model (Algorithm IV.1, "like no one").
 
     Parameters
@@ -49,10 +61,8 @@ class EpsilonMap:
     promised = EpsilonMapPromise
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.epsilon < 1.0:
-            raise parameter_error("epsilon", "EpsilonMap", "a number in (0, 1)", self.epsilon)
-        if self.sigma is not None and not (np.isfinite(self.sigma) and self.sigma > 0):
-            raise parameter_error("sigma", "EpsilonMap", "a positive number", self.sigma)
+        object.__setattr__(self, "epsilon", _share("EpsilonMap", self.epsilon))
+        object.__setattr__(self, "sigma", _scale("EpsilonMap", self.sigma))
         if self.over.level is None:
             raise UsageError(
                 f"The epsilon-map needs a method with levels (pixelate, blur, noise). Got {self.over.name!r}."
@@ -119,7 +129,7 @@ def _of_uneven_counts(problem: Problem) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class WrongMap:
+class WrongMap(Parameters):
     """Move each face, by the smallest change that works, until somebody else is nearer (Definition III.8).
 
     For a candidate model R_i and the true R_j the nearest point beyond the plane that bisects them is in closed form;
@@ -138,8 +148,8 @@ class WrongMap:
     promised = WrongMapPromise
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.margin < 0.5:
-            raise parameter_error("margin", "WrongMap", "a number in (0, 0.5)", self.margin)
+        margin = real_number("margin", "WrongMap", self.margin, 0, 0.5, above=True, below=True)
+        object.__setattr__(self, "margin", margin)
 
     def params(self) -> dict[str, Any]:
         """Return the margin."""
@@ -186,7 +196,7 @@ class WrongMap:
 
 
 @dataclass(frozen=True)
-class EpsilonKMap:
+class EpsilonKMap(Parameters):
     """Make each face equally like k people, by the smallest change (eqs. 1 to 4, "like everyone").
 
     Parameters
@@ -213,14 +223,11 @@ class EpsilonKMap:
     promised = EpsilonKMapPromise
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 2:
-            raise parameter_error("k", "EpsilonKMap", "an integer of at least 2", self.k)
-        if not (np.isfinite(self.lam) and self.lam >= 0):
-            raise parameter_error("lam", "EpsilonKMap", "zero or a positive number", self.lam)
-        if self.epsilon is not None and not 0.0 < self.epsilon < 1.0:
-            raise parameter_error("epsilon", "EpsilonKMap", "a number in (0, 1)", self.epsilon)
-        if self.sigma is not None and not (np.isfinite(self.sigma) and self.sigma > 0):
-            raise parameter_error("sigma", "EpsilonKMap", "a positive number", self.sigma)
+        object.__setattr__(self, "k", whole_number("k", "EpsilonKMap", self.k, 2))
+        object.__setattr__(self, "lam", real_number("lam", "EpsilonKMap", self.lam, 0, _LARGEST))
+        if self.epsilon is not None:
+            object.__setattr__(self, "epsilon", _share("EpsilonKMap", self.epsilon))
+        object.__setattr__(self, "sigma", _scale("EpsilonKMap", self.sigma))
         if self.models not in ("mean", "images"):
             raise parameter_error("models", "EpsilonKMap", "'mean' or 'images'", self.models)
 

@@ -20,6 +20,10 @@ PROMISES: Mapping[str, type[PrivacyModel]] = {
 }
 
 
+LEARNED_ON = "other faces"
+"""What a certificate says of a coding that was not learned on the faces it was used on."""
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ksame.errors import InputError, OutputError, UsageError
 from ksame.faces.faceset import ByteArray
-from ksame.faces.reading import decode_png
+from ksame.faces.reading import StrPath, decode_png
 from ksame.privacy.documents import read_bytes, read_document
 
 Table = TypeVar("Table", bound=BaseModel)
@@ -119,14 +119,14 @@ class Linkage(BaseModel):
             }
         )
 
-    def write(self, path: Path) -> None:
+    def write(self, path: StrPath) -> None:
         """Write to ``path``, readable by its owner only; an existing file is refused."""
-        write_secret(path, self.model_dump_json(by_alias=True, indent=1) + "\n")
+        write_secret(Path(path), self.model_dump_json(by_alias=True, indent=1) + "\n")
 
     @classmethod
-    def read(cls, path: Path) -> Linkage:
+    def read(cls, path: StrPath) -> Linkage:
         """Read a link table."""
-        return read_table(cls, path, "a ksame link table")
+        return read_table(cls, Path(path), "a ksame link table")
 
 
 def sealed(files: Iterable[bytes]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksame.errors import UsageError, parameter_error
+from ksame.errors import UsageError, whole_number
 from ksame.faces.faceset import FloatArray
 from ksame.heads.head import Cover
 from ksame.heads.surrogate import modelled
@@ -27,6 +27,7 @@ from ksame.scene.masking import MASKS
 from ksame.spaces.facemodel import face_model
 
 SOMEONE_ELSE, K_SAME_M, K_DIFF = "someone-else", "k-same-m", "k-diff"
+LARGEST_K = 1_000_000
 METHODS = (SOMEONE_ELSE, K_SAME_M, K_DIFF, *MASKS)
 """What may become of faces in photographs and recordings."""
 
@@ -56,8 +57,7 @@ def check_method(method: str, k: int) -> None:
     """Refuse a method that there is not, and a k that is none."""
     if method not in METHODS:
         raise UsageError(f"There is no method {method!r} for photographs and video. Choose: {', '.join(METHODS)}.")
-    if k < 2:
-        raise parameter_error("k", method, "an integer of at least 2", k)
+    whole_number("k", method, k, 2, LARGEST_K)
 
 
 def make_plans(

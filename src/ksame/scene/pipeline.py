@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ksame import __version__
-from ksame.errors import InputError, UsageError
+from ksame.errors import InputError, UsageError, seed_number, whole_number
 from ksame.heads.head import Cover
 from ksame.models import SFace
 from ksame.models.finisher import finisher
@@ -38,6 +38,7 @@ from ksame.scene.sightings import Cast
 from ksame.scene.touched import Touched
 from ksame.scene.work import Finished, Work, hashes, may_replace
 
+MOST_WORKERS = 256
 _KNOWING = "getting to know everyone"
 
 
@@ -94,6 +95,8 @@ class Options:
         if self.level is not None and self.method not in MASKS:
             raise UsageError(f"{self.method} has no level; levels belong to the masks: {', '.join(MASKS)}.")
         Mask(self.masking, self.level)
+        if self.workers is not None:
+            whole_number("workers", "Options", self.workers, 1, MOST_WORKERS)
         if not self.span[0] < self.span[1]:
             raise UsageError(f"--from must come before --to. Got {self.span[0]:g} and {self.span[1]:g} seconds.")
 
@@ -214,6 +217,7 @@ def deidentify_scenes(
         When a single file cannot be read; in a batch such files are left out and named in the result.
     """
     options = options or Options()
+    seed = None if seed is None else seed_number("deidentify_scenes", seed)
     if tracks is not None and len(jobs) != 1:
         raise UsageError("Tracks belong to one file; give them with that file alone.")
     _check_jobs(jobs)

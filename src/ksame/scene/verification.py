@@ -75,6 +75,7 @@ def beside(output: Path, name: str, *, whole: bool = False) -> Path:
     >>> beside(Path("safe.mp4"), "certificate.json", whole=True).as_posix()
     'safe.mp4.certificate.json'
     """
+    output = output if output.name else output.absolute()  # "." has no name of its own
     return output.with_name(f"{output.stem if output.suffix and not whole else output.name}.{name}")
 
 

@@ -194,4 +194,4 @@ def natural(path: Path) -> tuple[tuple[int, int | str], ...]:
     'b9.png'
     """
     parts = re.split(r"(\d+)", path.name)
-    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in parts)
+    return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in parts)
