@@ -224,11 +224,17 @@ def people_command(
         Path | None, typer.Option("--output", "-o", help="Contact sheet (.png, .jpg) to write. It shows originals!")
     ] = None,
     frames: Annotated[bool, typer.Option("--frames", help="A folder is one recording in numbered pictures.")] = False,
+    tracks: Annotated[
+        Path | None, typer.Option(help="List who is in these tracks, perhaps edited, instead of looking.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a sheet that exists.")] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="Files looked at at the same time.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List who is in photographs and video, by the names that ksame deidentify has for the same files."""
+    """List who is in photographs and video, by the names that ksame deidentify has for the same files.
+
+    For one file these are also the names in its tracks. Once these are edited, name them with --tracks here too.
+    """
     from ksame.app.gathering import gather
     from ksame.app.people import for_machines, listing, show
     from ksame.scene.review import write_sheet
@@ -236,7 +242,8 @@ def people_command(
     if output is not None:
         _check_sheet(output, may_exist=force)
     found, _ = gather(media, frames=frames)
-    listed = listing(found, workers=workers or max(1, (os.cpu_count() or 1) // 2), sheet=output is not None)
+    workers = workers or max(1, (os.cpu_count() or 1) // 2)
+    listed = listing(found, workers=workers, sheet=output is not None, tracks=tracks)
     if output is not None and listed.sheet is not None:
         write_sheet(listed.sheet, output)
         warnings.warn(f"{output} shows originals. Keep it.", PrivacyWarning, stacklevel=2)

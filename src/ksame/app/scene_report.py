@@ -13,7 +13,14 @@ from rich.table import Column, Table
 from ksame.app import talk
 from ksame.app.gathering import Places
 from ksame.errors import ExitCode, PrivacyWarning
-from ksame.scene.certificate import SceneCertificate, certify, frames_at_risk, write_certificate, write_whole
+from ksame.scene.certificate import (
+    SceneCertificate,
+    certify,
+    frames_at_risk,
+    kept_words,
+    write_certificate,
+    write_whole,
+)
 from ksame.scene.composing import Treatment
 from ksame.scene.linkage import link
 from ksame.scene.pipeline import Done, Options, Result
@@ -53,6 +60,10 @@ def publish(
             write_sheet(review_sheet(result), review)
         warnings.warn(f"{review} shows originals beside what became of them. Keep it.", PrivacyWarning, stacklevel=2)
     write_certificate(certificate, wanted.certificate, key)
+    if result.shown:
+        who = ", ".join(f"{one.person} ({one.reason})" for one in result.shown.values())
+        words = " ".join(kept_words(certificate.counts))
+        warnings.warn(f"{words} They can be recognised: {who}.", PrivacyWarning, stacklevel=2)
     if link_table is not None:
         link(result, certificate).write(link_table, again=resumed)
         warnings.warn(
@@ -87,7 +98,8 @@ def exit_code(result: Result) -> ExitCode:
 
 
 def _people(result: Result, done: Done, *, instead: bool | None, treatment: Treatment) -> list[str]:
-    plans = {name: result.choice.plans[name] for name in done.people}
+    unchanged = {one.person for one in done.shown}
+    plans = {name: result.choice.plans[name] for name in done.people if name not in unchanged}
     return [
         name
         for name, plan in plans.items()
@@ -114,7 +126,7 @@ def for_machines(result: Result, options: Options, wanted: Places) -> dict[str, 
                 "replaced": _people(result, done, instead=None, treatment=Treatment.REPLACE),
                 "masked": _people(result, done, instead=False, treatment=Treatment.MASK),
                 "masked_instead": _people(result, done, instead=True, treatment=Treatment.MASK),
-                "kept": _people(result, done, instead=None, treatment=Treatment.KEEP),
+                "kept": {one.person: one.reason for one in done.shown},
                 "frames_at_risk": frames_at_risk(done.at_risk),
                 "at_risk": [
                     {"person": r.person, "frames": [r.first, r.last], "seconds": [r.start, r.end], "reason": r.reason}
@@ -130,7 +142,7 @@ def for_machines(result: Result, options: Options, wanted: Places) -> dict[str, 
 def show(result: Result, wanted: Places) -> None:
     """Print the summary."""
     names = (Column(name, overflow="fold") for name in ("file", "was"))
-    table = Table(*names, "frames", "people", "replaced", "masked", "at risk")
+    table = Table(*names, "frames", "people", "replaced", "masked", "kept", "at risk")
     for done in result.done:
         masked = _people(result, done, instead=None, treatment=Treatment.MASK)
         table.add_row(
@@ -140,6 +152,7 @@ def show(result: Result, wanted: Places) -> None:
             str(sum(name not in result.everyone.unsure for name in done.people)),
             ", ".join(_people(result, done, instead=None, treatment=Treatment.REPLACE)) or "–",
             ", ".join(masked) or "–",
+            ", ".join(one.person for one in done.shown) or "–",
             f"{frames_at_risk(done.at_risk)} frames" if done.at_risk else "–",
         )
     talk.console.print(table)

@@ -52,10 +52,15 @@ class SceneCounts(_Part):
     frames: int = Field(ge=1)
     people: int = Field(ge=0)
     not_sure: int = Field(0, ge=0, description="what is perhaps no face: masked in its own size, counted as nobody")
+    not_sure_kept: int = Field(0, ge=0, description="what is perhaps no face and was left as it is, as was asked for")
     replaced: int = Field(0, ge=0)
     masked: int = Field(0, ge=0, description="people masked because it was asked for, or by the method")
     masked_instead: int = Field(0, ge=0, description="people masked because they could not be replaced safely")
-    kept: int = Field(0, ge=0, description="people left as they are, because it was asked for")
+    kept: int = Field(
+        0,
+        ge=0,
+        description="people left as they are in at least one frame, because it was asked for; in no other count",
+    )
     faces_masked_instead: int = Field(0, ge=0, description="faces in single frames that could not be replaced")
     frames_at_risk: int = Field(0, ge=0, description="frames with at least one of these")
 
@@ -148,23 +153,7 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
     folder : Path
         Where the certificate will lie; outputs are named from there.
     """
-    plans = {name: plan for name, plan in result.choice.plans.items() if name not in result.everyone.unsure}
-    treated = Counter(plan.treatment for plan in plans.values())
-    instead = sum(plan.stands_in for plan in plans.values())
-    at_risk = [done.at_risk for done in result.done]
-    counts = SceneCounts(
-        files=len(result.done),
-        unreadable=len(result.failed),
-        frames=sum(done.n_frames for done in result.done),
-        people=len(plans),
-        not_sure=len(result.everyone.unsure),
-        replaced=treated[Treatment.REPLACE],
-        masked=treated[Treatment.MASK] - instead,
-        masked_instead=instead,
-        kept=treated[Treatment.KEEP],
-        faces_masked_instead=sum(len(one) for risks in at_risk for one in risks),
-        frames_at_risk=sum(frames_at_risk(risks) for risks in at_risk),
-    )
+    counts = _counts(result)
     files = {
         (done.job.destination.parent.relative_to(folder) / name).as_posix(): digest
         for done in result.done
@@ -196,6 +185,30 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
     )
 
 
+def _counts(result: Result) -> SceneCounts:
+    """Count everybody once: whoever is shown in any frame is kept, whatever became of them in others."""
+    unsure, shown = result.everyone.unsure, result.shown
+    kept = sum(one.confirmed for one in shown.values())
+    plans = [plan for name, plan in result.choice.plans.items() if name not in unsure and name not in shown]
+    treated = Counter(plan.treatment for plan in plans)
+    instead = sum(plan.stands_in for plan in plans)
+    at_risk = [done.at_risk for done in result.done]
+    return SceneCounts(
+        files=len(result.done),
+        unreadable=len(result.failed),
+        frames=sum(done.n_frames for done in result.done),
+        people=len(plans) + kept,
+        not_sure=len(unsure - set(shown)),
+        not_sure_kept=len(shown) - kept,
+        replaced=treated[Treatment.REPLACE],
+        masked=treated[Treatment.MASK] - instead,
+        masked_instead=instead,
+        kept=kept + treated[Treatment.KEEP],
+        faces_masked_instead=sum(len(one) for risks in at_risk for one in risks),
+        frames_at_risk=sum(frames_at_risk(risks) for risks in at_risk),
+    )
+
+
 def frames_at_risk(risks: Sequence[AtRisk]) -> int:
     """Count the frames of one file in which a mask stood in for anybody.
 
@@ -216,8 +229,7 @@ def notes(options: Options, counts: SceneCounts) -> list[str]:
     found = []
     if options.span[0] > 0 or np.isfinite(options.span[1]):
         found.append("Faces were changed within a span of time only; before and after it everyone is as they were.")
-    if counts.kept:
-        found.append(f"{counts.kept} of {counts.people} people were left as they are, because it was asked for.")
+    found += kept_words(counts)
     if not options.loop and options.method not in MASKS:
         found.append("No recogniser judged the new faces.")
     if options.encoding.keep_metadata:
@@ -230,6 +242,19 @@ def notes(options: Options, counts: SceneCounts) -> list[str]:
     return found
 
 
+def kept_words(counts: SceneCounts) -> list[str]:
+    """Say how many people, and things that are perhaps people, are left as they are."""
+    found = []
+    if counts.kept:
+        found.append(
+            f"{counts.kept} of {counts.people} people are left as they are, in all frames or in some, because it was "
+            "asked for."
+        )
+    if counts.not_sure_kept:
+        found.append(f"{counts.not_sure_kept} of what is perhaps a face is left as it is, because it was asked for.")
+    return found
+
+
 def _likeness(result: Result) -> Likeness | None:
     if not result.choice.likeness:
         return None
@@ -239,8 +264,14 @@ def _likeness(result: Result) -> Likeness | None:
 
 def _statement(options: Options, counts: SceneCounts, k_real: int | None) -> str:
     if not counts.replaced:
-        masks = f"Faces that were found are masked ({options.masking})." if counts.people else "No face was found."
-        return f"{masks} A mask has no theorem: nothing is promised but that it is there."
+        if counts.masked + counts.masked_instead + counts.not_sure:
+            return (
+                f"Faces that were found and are not left as they are are masked ({options.masking}). A mask has no "
+                "theorem: nothing is promised but that it is there."
+            )
+        return ("Everyone who was found is left as they are." if counts.people else "No face was found.") + (
+            " Nothing is promised."
+        )
     if options.method == K_DIFF:
         return (
             "Each face that was found is moved, in the coordinates of a face model, so that in that model's own "

@@ -24,7 +24,8 @@ from ksame.models.finisher import finisher
 from ksame.progress import Track, silent
 from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method, make_plans
 from ksame.scene.composing import Composer, Plan, StandIn
-from ksame.scene.first_pass import look_at, tracks_for
+from ksame.scene.exposure import Shown, shown
+from ksame.scene.first_pass import look_at, sourced, tracks_for
 from ksame.scene.looking import Looking, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
@@ -120,6 +121,8 @@ class Done:
         Where faces were masked because they could not be replaced.
     files : mapping of name to SHA-256
         What was written, by names below the folder of the destination.
+    shown : tuple of Shown
+        Who is left as they are in at least one frame.
     """
 
     job: Job
@@ -127,6 +130,7 @@ class Done:
     people: tuple[str, ...]
     at_risk: tuple[AtRisk, ...]
     files: Mapping[str, str]
+    shown: tuple[Shown, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +156,14 @@ class Result:
     everyone: Everyone
     casts: tuple[Cast, ...]
     seed: int
+
+    @property
+    def shown(self) -> dict[str, Shown]:
+        """Who is left as they are in at least one frame of a file; a sure face where it is one in any of them."""
+        known: dict[str, Shown] = {}
+        for one in (one for done in self.done for one in done.shown):
+            known[one.person] = one if one.confirmed else known.get(one.person, one)
+        return known
 
 
 @dataclass(eq=False)
@@ -256,7 +268,7 @@ def _run(
         if known is None:
             known = _write(one, plans, names, options, state, key, resume=resume, force=force, track=inner)
         people = tuple(name for name in everyone.people if name in names.values())
-        return Done(one.job, known.n_frames, people, known.at_risk, known.files)
+        return Done(one.job, known.n_frames, people, known.at_risk, known.files, known.shown)
 
     done = each(seen, write, workers, brake, track, "replacing")
     return Result(tuple(done), failed, choice, everyone, tuple(one.cast for one in seen), state.seed)
@@ -370,7 +382,7 @@ def _looked(
                 folder = place / "cast"
                 cast = look_at(source, folder, options.looking, recogniser=recogniser, resume=resume, track=inner)
             if tracks is not None and not tracks.exists():
-                write_tracks(cast, tracks)
+                write_tracks(sourced(cast, source), tracks)
                 tracks.chmod(0o600)
                 cast = tracks_for(tracks, source)
         except InputError as error:
@@ -438,6 +450,7 @@ def _write(
         output.finish()
     stand_ins = (stand_in for i, time in enumerate(times) for stand_in in composer.stand_ins(i, time))
     renamed = (StandIn(s.frame, names[s.person], s.reason) for s in stand_ins)
-    finished = Finished(n_frames, hashes(destination), stretches(renamed, times))
+    unchanged = (replace(s, person=names.get(s.person, s.person)) for s in shown(one.cast, plans, options.span, times))
+    finished = Finished(n_frames, hashes(destination), stretches(renamed, times), tuple(unchanged))
     work.done(one.number, finished)
     return finished
