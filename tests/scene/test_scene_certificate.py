@@ -12,7 +12,7 @@ import pytest
 from ksame.errors import InputError, OutputError
 from ksame.heads import Cover
 from ksame.scene.certificate import SceneCertificate, certify, frames_at_risk, scene_certificate_schema
-from ksame.scene.choosing import Choice
+from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Plan, StandIn, Treatment
 from ksame.scene.exposure import Shown
 from ksame.scene.linkage import SceneLinkage, link
@@ -46,7 +46,9 @@ def result(plans: Mapping[str, Plan], k_real: int | None, at_risk: tuple[AtRisk,
     cast = Cast((10, 10), 3, tuple(Person(n, None) for n in names), tuple(track(i, n) for i, n in enumerate(names)))
     done = Done(Job(Path("/secret/ann.mp4"), FOLDER / "000001.mp4"), 3, tuple(names), at_risk, {"000001.mp4": "ab"})
     replaced = {n: 0 for n in names if plans[n].treatment is Treatment.REPLACE}
-    choice = Choice(plans, replaced, dict.fromkeys(replaced, 0.23456), k_real)
+    counted = {n: i % (k_real or 1) for i, n in enumerate(replaced)}
+    judge = Judge("someone", 0.4)
+    choice = Choice(plans, replaced, dict.fromkeys(replaced, 0.23456), counted, judge, shared=k_real is not None)
     return Result((done,), {}, choice, Everyone({(0, n): n for n in names}), (cast,), 987654321)
 
 
@@ -86,6 +88,7 @@ def test_nothing_of_the_originals_is_in_it():
         assert secret not in text
     assert made.likeness is not None
     assert made.likeness.worst == 0.23
+    assert (made.likeness.recogniser, made.likeness.threshold) == ("someone", 0.4)
     assert len(made.warnings) == 2
 
 

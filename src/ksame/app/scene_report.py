@@ -156,6 +156,8 @@ def show(result: Result, wanted: Places) -> None:
             f"{frames_at_risk(done.at_risk)} frames" if done.at_risk else "–",
         )
     talk.console.print(table)
+    for words in _protection(result):
+        talk.say(words)
     risks = list(_risks(result, wanted))
     for name, one in risks[:_SHOWN]:
         when = f"{clock(one.start)}–{clock(one.end)}" if one.last > one.first else clock(one.start)
@@ -169,6 +171,23 @@ def show(result: Result, wanted: Places) -> None:
     for reason in result.failed.values():
         talk.say(f"[yellow]left out[/] {escape(reason)}")
     talk.say(f"certificate  {escape(str(wanted.certificate))}")
+
+
+def _protection(result: Result) -> Iterator[str]:
+    """Say what protects whoever was replaced: how many share a face, and how little it is like theirs."""
+    k_real, judge, like = result.choice.k_real(result.shown), result.choice.judge, result.choice.likeness
+    if k_real == 1:
+        yield (
+            "[yellow]k_real = 1[/]: at least one new face is surely that of only 1 real person, so that sharing faces "
+            "hides nobody here. What protects is how little the new face is like the old."
+        )
+    elif k_real is not None:
+        yield f"k_real = {k_real}: every new face is shared by at least {k_real} real people."
+    if judge is not None and like:
+        yield (
+            f"likeness  {max(like.values()):.2f} at most; {judge.name} takes two faces for one person from "
+            f"{judge.threshold:.2f} on"
+        )
 
 
 def _risks(result: Result, wanted: Places) -> Iterator[tuple[str, AtRisk]]:

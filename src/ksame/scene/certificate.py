@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ksame import __version__
 from ksame.errors import InputError, OutputError
-from ksame.models import SFace
 from ksame.privacy.certificate import release_digest
 from ksame.privacy.invention import InventedRegion
 from ksame.privacy.signing import sign
@@ -80,7 +79,10 @@ class SceneCertificate(_Part):
     version: Literal[2] = 2
     method: SceneMethod
     k: int | None = Field(description="how many people share a face, those who do not exist included; null for masks")
-    k_real: int | None = Field(description="the smallest number of real people who do; null where faces are not shared")
+    k_real: int | None = Field(
+        description="the smallest number of real people who do: surely people, told apart by the recogniser, shown in "
+        "no frame; null where faces are not shared"
+    )
     counts: SceneCounts
     likeness: Likeness | None
     statement: str
@@ -159,7 +161,7 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
         for done in result.done
         for name, digest in done.files.items()
     }
-    k_real = result.choice.k_real
+    k_real = result.choice.k_real(result.shown)
     return SceneCertificate(
         method=SceneMethod(
             name=options.method,
@@ -256,10 +258,11 @@ def kept_words(counts: SceneCounts) -> list[str]:
 
 
 def _likeness(result: Result) -> Likeness | None:
-    if not result.choice.likeness:
+    judge = result.choice.judge
+    if judge is None or not result.choice.likeness:
         return None
     worst = round(max(result.choice.likeness.values()), 2)
-    return Likeness(worst=worst, recogniser=SFace.name, threshold=SFace.threshold)
+    return Likeness(worst=worst, recogniser=judge.name, threshold=judge.threshold)
 
 
 def _statement(options: Options, counts: SceneCounts, k_real: int | None) -> str:
@@ -283,8 +286,8 @@ def _statement(options: Options, counts: SceneCounts, k_real: int | None) -> str
     invented = InventedRegion().statement()
     if k_real == 1:
         return (
-            f"{invented} Every person who was replaced has {shared} {filled}. There is a group with only 1 real person "
-            "in it, so that no anonymity follows; see the likeness for how far the new faces are from the old."
+            f"{invented} Every person who was replaced has {shared} {filled}. There is a group in which only 1 real "
+            "person is sure, so that no anonymity follows; see the likeness for how far the new faces are from the old."
         )
     return (
         f"{invented} At least {k_real} real people share {shared} {filled}. The identity put in is the same for all of "

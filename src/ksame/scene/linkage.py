@@ -34,6 +34,10 @@ class LinkedPerson(_Part):
     treatment: Literal["replace", "mask", "keep"]
     stands_in: bool = Field(description="masked because the person could not be replaced safely")
     group: int | None = Field(description="people of one group share a surrogate")
+    counts_as: int | None = Field(
+        description="who are perhaps one person have one number in their group; null for whoever is not surely a person"
+    )
+    shown: bool = Field(description="left as they are in at least one frame, so that nobody is hidden by them")
     cover: str | None
     likeness: float | None
     places: tuple[Place, ...]
@@ -43,7 +47,7 @@ class SceneLinkage(_Part):
     """Everything that would undo the work: keep it secret, or do not keep it at all."""
 
     schema_: Literal["ksame/scene-linkage"] = Field("ksame/scene-linkage", alias="schema")
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     release_digest: str
     seed: int
     people: tuple[LinkedPerson, ...]
@@ -85,6 +89,8 @@ def _person(result: Result, name: str, groups: Mapping[str, int]) -> LinkedPerso
         treatment=plan.treatment.value,
         stands_in=plan.stands_in,
         group=groups.get(name) if replaced else None,
+        counts_as=result.choice.counted.get(name) if replaced else None,
+        shown=name in result.shown,
         cover=plan.cover.value if replaced else None,
         likeness=None if like is None else round(like, 4),
         places=tuple(

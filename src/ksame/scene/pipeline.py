@@ -22,22 +22,20 @@ from ksame.heads.head import Cover
 from ksame.models import SFace
 from ksame.models.finisher import finisher
 from ksame.progress import Track, silent
-from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method, make_plans
+from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method
 from ksame.scene.composing import Composer, Plan, StandIn
+from ksame.scene.deciding import decide
 from ksame.scene.exposure import Shown, shown
 from ksame.scene.first_pass import look_at, sourced, tracks_for
 from ksame.scene.looking import Looking, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
 from ksame.scene.media import Encoding, Media, Output, check_destination, open_media
-from ksame.scene.people import Everyone, join, treatments
-from ksame.scene.preparing import Prepared, prepare, subjects_of
+from ksame.scene.people import Everyone, join
 from ksame.scene.risk import AtRisk, stretches
 from ksame.scene.running import Brake, Counted, each, in_order
 from ksame.scene.sightings import Cast
 from ksame.scene.work import Finished, Work, hashes, may_replace
-
-_KNOWING = "getting to know everyone"
 
 
 @dataclass(frozen=True)
@@ -175,7 +173,6 @@ class _Seen:
     media: Media
     work: Path
     cast: Cast
-    prepared: Prepared | None = None
 
 
 def deidentify_scenes(
@@ -254,7 +251,8 @@ def _run(
     options = replace(options, workers=workers)
     seen = _looked(media, state, options, tracks, failed, brake, recogniser, resume=resume, track=track)
     everyone = join([one.cast for one in seen], options.looking.same_person)
-    choice = _decided(seen, everyone, options, recogniser, state.seed, brake, track)
+    files = [(one.media, one.cast) for one in seen]
+    choice = decide(files, everyone, options, recogniser, state.seed, brake, track)
     recogniser.forget()
     give_back_memory()
     key = _key(options, state.seed)
@@ -272,42 +270,6 @@ def _run(
 
     done = each(seen, write, workers, brake, track, "replacing")
     return Result(tuple(done), failed, choice, everyone, tuple(one.cast for one in seen), state.seed)
-
-
-def _decided(
-    seen: Sequence[_Seen],
-    everyone: Everyone,
-    options: Options,
-    recogniser: SFace,
-    seed: int,
-    brake: Brake,
-    track: Track,
-) -> Choice:
-    """Get to know everyone and decide who becomes whom."""
-    wishes = treatments(
-        everyone.people,
-        keep=options.keep,
-        only=options.only,
-        mask=options.mask,
-        strangers=everyone.strangers,
-        unsure=everyone.unsure,
-    )
-    if options.method not in MASKS:
-        inner = track if len(seen) == 1 else brake.track
-        each(seen, lambda one: _prepare(one, recogniser, inner), options.workers or 1, brake, track, _KNOWING)
-        give_back_memory()
-    return make_plans(
-        wishes,
-        subjects_of([one.prepared for one in seen], everyone),
-        recogniser,
-        np.random.default_rng(seed),
-        method=options.method,
-        k=options.k,
-        cover=options.cover,
-        loop=options.loop,
-        network=None if options.method in MASKS else finisher(options.device),
-        track=track,
-    )
 
 
 def default_workers(kinds: Sequence[str]) -> int:
@@ -402,12 +364,6 @@ def _looked(
     if not seen:
         raise InputError("None of the files can be read. " + " ".join(failed.values()))
     return seen
-
-
-def _prepare(one: _Seen, recogniser: SFace, track: Track) -> None:
-    names = {person.name for person in one.cast.people}
-    frames = track(Counted(one.media), _KNOWING)
-    one.prepared = prepare(frames, one.cast, recogniser, people=names)
 
 
 def _write(

@@ -11,6 +11,7 @@ from ksame.privacy.certificate import release_digest
 from ksame.privacy.release import CERTIFICATE, SIGNATURE
 from ksame.privacy.signing import signed_by
 from ksame.scene.certificate import SceneCertificate, signature_of
+from ksame.scene.counting import smallest_sharing
 from ksame.scene.linkage import SceneLinkage
 from ksame.scene.work import hashes
 from ksame.verification import Finding
@@ -127,11 +128,8 @@ def _files(path: Path, certificate: SceneCertificate) -> list[Finding]:
 def _linked(certificate: SceneCertificate, linkage: SceneLinkage) -> list[Finding]:
     if linkage.release_digest != certificate.digest:
         return [Finding("linkage", False, "the link table belongs to other files")]
-    sizes: dict[int, int] = {}
-    for person in linkage.people:
-        if person.group is not None:
-            sizes[person.group] = sizes.get(person.group, 0) + 1
-    least = min(sizes.values(), default=None)
+    people = ((p.group, p.counts_as) for p in linkage.people if p.group is not None and not p.shown)
+    least = smallest_sharing(people)
     if certificate.k_real is None:
         return [Finding("linkage", True, f"{len(linkage.people)} people")]
     return [Finding("people behind each face", least == certificate.k_real, f"{least}, {certificate.k_real} certified")]
