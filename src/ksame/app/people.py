@@ -22,6 +22,7 @@ from ksame.faces.faceset import ByteArray
 from ksame.models import SFace
 from ksame.scene.first_pass import look_at, tracks_for
 from ksame.scene.looking import Looking
+from ksame.scene.looking.threads import one_opencv_thread
 from ksame.scene.media import Media, open_media
 from ksame.scene.people import Everyone, join
 from ksame.scene.review import Row, crop, sheet
@@ -91,7 +92,8 @@ def listing(found: Sequence[Found], *, workers: int, sheet: bool, tracks: Path |
                     raise
                 return error
 
-        looked = each(list(enumerate(found)), one, workers, brake, talk.track, "looking")
+        with one_opencv_thread():
+            looked = each(list(enumerate(found)), one, workers, brake, talk.track, "looking")
         seen = [pair for pair in looked if not isinstance(pair, InputError)]
         failed = {
             item.path: str(pair) for item, pair in zip(found, looked, strict=True) if isinstance(pair, InputError)
@@ -194,5 +196,7 @@ def show(listed: Listing) -> None:
             str(one.unmeshed or "–"),
         )
     talk.show(table)
+    if not listed.people:
+        talk.say("[yellow]No face was found.[/] Look for yourself: what is not found is not changed.")
     for reason in listed.failed.values():
         talk.say(f"[yellow]left out[/] {escape(reason)}")

@@ -153,13 +153,16 @@ def show(result: Result, wanted: Places) -> None:
             ", ".join(_people(result, done, instead=None, treatment=Treatment.REPLACE)) or "–",
             ", ".join(masked) or "–",
             ", ".join(one.person for one in done.shown) or "–",
-            f"{frames_at_risk(done.at_risk)} frames" if done.at_risk else "–",
+            _risk_words(done),
         )
     talk.console.print(table)
     for words in _protection(result):
         talk.say(words)
     risks = list(_risks(result, wanted))
     for name, one in risks[:_SHOWN]:
+        if not one.person:
+            talk.say(f"[yellow]at risk[/] {escape(name)}: {one.reason}; whoever is there is as they were.")
+            continue
         when = f"{clock(one.start)}–{clock(one.end)}" if one.last > one.first else clock(one.start)
         talk.say(
             f"[yellow]at risk[/] {escape(name)} {when} (frames {one.first}–{one.last}) {one.person}: "
@@ -167,10 +170,15 @@ def show(result: Result, wanted: Places) -> None:
         )
     if risks:
         more = f"{len(risks) - _SHOWN} more; all" if len(risks) > _SHOWN else "all"
-        talk.say(f"[yellow]{more} in {escape(str(wanted.at_risk))}[/]: look at these frames before you publish.")
+        talk.say(f"[yellow]{more} in {escape(str(wanted.at_risk))}[/]: look at these before you publish.")
     for reason in result.failed.values():
         talk.say(f"[yellow]left out[/] {escape(reason)}")
     talk.say(f"certificate  {escape(str(wanted.certificate))}")
+
+
+def _risk_words(done: Done) -> str:
+    frames = frames_at_risk(done.at_risk)
+    return f"{frames} frames" if frames else "no face" if done.at_risk else "–"
 
 
 def _protection(result: Result) -> Iterator[str]:

@@ -48,6 +48,7 @@ class SceneCounts(_Part):
 
     files: int = Field(ge=1)
     unreadable: int = Field(0, ge=0, description="files for which nothing was written")
+    without_faces: int = Field(0, ge=0, description="files in which no face was found")
     frames: int = Field(ge=1)
     people: int = Field(ge=0)
     not_sure: int = Field(0, ge=0, description="what is perhaps no face: masked in its own size, counted as nobody")
@@ -194,10 +195,11 @@ def _counts(result: Result) -> SceneCounts:
     plans = [plan for name, plan in result.choice.plans.items() if name not in unsure and name not in shown]
     treated = Counter(plan.treatment for plan in plans)
     instead = sum(plan.stands_in for plan in plans)
-    at_risk = [done.at_risk for done in result.done]
+    at_risk = [[one for one in done.at_risk if one.person] for done in result.done]
     return SceneCounts(
         files=len(result.done),
         unreadable=len(result.failed),
+        without_faces=sum(any(not one.person for one in done.at_risk) for done in result.done),
         frames=sum(done.n_frames for done in result.done),
         people=len(plans) + kept,
         not_sure=len(unsure - set(shown)),
@@ -212,7 +214,7 @@ def _counts(result: Result) -> SceneCounts:
 
 
 def frames_at_risk(risks: Sequence[AtRisk]) -> int:
-    """Count the frames of one file in which a mask stood in for anybody.
+    """Count the frames of one file in which a mask stood in for anybody; a file without faces has none.
 
     Examples
     --------
@@ -220,7 +222,7 @@ def frames_at_risk(risks: Sequence[AtRisk]) -> int:
     7
     """
     count, reached = 0, -1
-    for one in sorted(risks, key=lambda one: one.first):
+    for one in sorted((one for one in risks if one.person), key=lambda one: one.first):
         count += max(0, one.last - max(one.first, reached + 1) + 1)
         reached = max(reached, one.last)
     return count
@@ -232,6 +234,10 @@ def notes(options: Options, counts: SceneCounts) -> list[str]:
     if options.span[0] > 0 or np.isfinite(options.span[1]):
         found.append("Faces were changed within a span of time only; before and after it everyone is as they were.")
     found += kept_words(counts)
+    if counts.without_faces:
+        found.append(
+            f"In {counts.without_faces} of {counts.files} files no face was found; whoever is there is as they were."
+        )
     if not options.loop and options.method not in MASKS:
         found.append("No recogniser judged the new faces.")
     if options.encoding.keep_metadata:

@@ -29,10 +29,12 @@ from ksame.scene.exposure import Shown, shown
 from ksame.scene.first_pass import look_at, sourced, tracks_for
 from ksame.scene.looking import Looking, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
+from ksame.scene.looking.threads import one_opencv_thread
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
 from ksame.scene.media import Encoding, Media, Output, check_destination, open_media
 from ksame.scene.people import Everyone, join
-from ksame.scene.risk import AtRisk, stretches
+from ksame.scene.plan_storage import load_choice, save_choice
+from ksame.scene.risk import AtRisk, stretches, without_faces
 from ksame.scene.running import Brake, Counted, each, in_order
 from ksame.scene.sightings import Cast
 from ksame.scene.work import Finished, Work, hashes, may_replace
@@ -116,7 +118,7 @@ class Done:
     people : tuple of str
         Who was found, by their names in the batch.
     at_risk : tuple of AtRisk
-        Where faces were masked because they could not be replaced.
+        Where faces were masked because they could not be replaced; all of a file in which nobody was found.
     files : mapping of name to SHA-256
         What was written, by names below the folder of the destination.
     shown : tuple of Shown
@@ -252,10 +254,14 @@ def _run(
     seen = _looked(media, state, options, tracks, failed, brake, recogniser, resume=resume, track=track)
     everyone = join([one.cast for one in seen], options.looking.same_person)
     files = [(one.media, one.cast) for one in seen]
-    choice = decide(files, everyone, options, recogniser, state.seed, brake, track)
+    key = _key(options, state.seed)
+    plan, basis = state.folder / "plan.npz", _basis(key, seen, everyone, tracks)
+    choice = load_choice(plan, basis) if resume else None
+    if choice is None:
+        choice = decide(files, everyone, options, recogniser, state.seed, brake, track)
+        save_choice(choice, plan, basis)
     recogniser.forget()
     give_back_memory()
-    key = _key(options, state.seed)
 
     def write(one: _Seen) -> Done:
         number = seen.index(one)
@@ -320,6 +326,13 @@ def _key(options: Options, seed: int) -> str:
     return sha256(plain.encode()).hexdigest()
 
 
+def _basis(key: str, seen: Sequence[_Seen], everyone: Everyone, tracks: Path | None) -> str:
+    """Return a hash of everything that decides who becomes whom: options, files, tracks, and who is who."""
+    names = [[number, local, name] for (number, local), name in everyone.names.items()]
+    edited = None if tracks is None else sha256(tracks.read_bytes()).hexdigest()
+    return sha256(json.dumps([key, [one.media.fingerprint for one in seen], edited, names]).encode()).hexdigest()
+
+
 def _looked(
     media: Sequence[tuple[Job, int, Media]],
     work: Work,
@@ -345,7 +358,6 @@ def _looked(
                 cast = look_at(source, folder, options.looking, recogniser=recogniser, resume=resume, track=inner)
             if tracks is not None and not tracks.exists():
                 write_tracks(sourced(cast, source), tracks)
-                tracks.chmod(0o600)
                 cast = tracks_for(tracks, source)
         except InputError as error:
             if len(media) == 1:
@@ -354,7 +366,8 @@ def _looked(
         place.mkdir(exist_ok=True)
         return _Seen(job, number, source, place, cast)
 
-    found = each(media, one, options.workers or 1, brake, track, "looking")
+    with one_opencv_thread():
+        found = each(media, one, options.workers or 1, brake, track, "looking")
     if tracks is not None:
         work.remember("tracks", sha256(tracks.read_bytes()).hexdigest())
     failed.update(
@@ -407,6 +420,7 @@ def _write(
     stand_ins = (stand_in for i, time in enumerate(times) for stand_in in composer.stand_ins(i, time))
     renamed = (StandIn(s.frame, names[s.person], s.reason) for s in stand_ins)
     unchanged = (replace(s, person=names.get(s.person, s.person)) for s in shown(one.cast, plans, options.span, times))
-    finished = Finished(n_frames, hashes(destination), stretches(renamed, times), tuple(unchanged))
+    at_risk = stretches(renamed, times) + without_faces(one.cast, times)
+    finished = Finished(n_frames, hashes(destination), at_risk, tuple(unchanged))
     work.done(one.number, finished)
     return finished

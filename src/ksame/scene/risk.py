@@ -8,7 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ksame.scene.composing import StandIn
+from ksame.scene.sightings import Cast
 
+NOBODY = "no face was found in this file"
+"""Why a whole file is at risk: whoever is there after all is as they were."""
 COLUMNS = ("file", "person", "first_frame", "last_frame", "from_seconds", "to_seconds", "reason")
 
 
@@ -19,6 +22,7 @@ class AtRisk:
     Attributes
     ----------
     person : str
+        Empty for a whole file in which nobody was found.
     first, last : int
         Numbers of frames.
     start, end : float
@@ -68,6 +72,14 @@ def stretches(stand_ins: Iterable[StandIn], times: Sequence[float]) -> tuple[AtR
         for first, last, reasons in mine
     ]
     return tuple(sorted(found, key=lambda one: (one.first, one.person)))
+
+
+def without_faces(cast: Cast, times: Sequence[float]) -> tuple[AtRisk, ...]:
+    """Return the whole file as one stretch if nobody is in it, else nothing."""
+    if cast.tracks:
+        return ()
+    reason = "no face is left in the tracks" if cast.found else NOBODY
+    return (AtRisk("", 0, len(times) - 1, round(times[0], 3), round(times[-1], 3), reason),)
 
 
 def as_csv(files: Iterable[tuple[str, Sequence[AtRisk]]]) -> str:

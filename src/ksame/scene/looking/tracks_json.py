@@ -99,6 +99,8 @@ def write_tracks(cast: Cast, path: Path) -> None:
     """
     partial = path.with_name(f".{path.name}.part")
     try:
+        partial.unlink(missing_ok=True)
+        partial.touch(mode=0o600)  # it is as secret as the originals from its first byte on
         with partial.open("w", encoding="utf-8", newline="\n") as stream:
             stream.writelines(_lines(cast))
             stream.flush()
