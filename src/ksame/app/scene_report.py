@@ -25,6 +25,7 @@ from ksame.scene.composing import Treatment
 from ksame.scene.linkage import link
 from ksame.scene.pipeline import Done, Options, Result
 from ksame.scene.risk import AtRisk, as_csv
+from ksame.scene.sightings import in_order
 from ksame.scene.work import hashes
 
 if TYPE_CHECKING:
@@ -107,6 +108,13 @@ def _people(result: Result, done: Done, *, instead: bool | None, treatment: Trea
     ]
 
 
+def _there(result: Result, done: Done, *, sure: bool) -> list[str]:
+    """Return who was found in a file, also if the tracks no longer have them: people, or what is perhaps nobody."""
+    found = {name: name not in result.everyone.unsure for name in done.people}
+    found |= {one.person: one.confirmed for one in done.shown}
+    return [name for name in sorted(found, key=in_order) if found[name] is sure]
+
+
 def for_machines(result: Result, options: Options, wanted: Places) -> dict[str, Any]:
     """Return the result as plain data. It names originals, so it is for the publisher's eyes."""
     certificate = certify(result, options, wanted.certificate.parent)
@@ -121,12 +129,13 @@ def for_machines(result: Result, options: Options, wanted: Places) -> dict[str, 
                 "source": str(done.job.source),
                 "output": str(done.job.destination),
                 "frames": done.n_frames,
-                "people": [name for name in done.people if name not in result.everyone.unsure],
-                "not_sure": [name for name in done.people if name in result.everyone.unsure],
+                "people": _there(result, done, sure=True),
+                "not_sure": _there(result, done, sure=False),
                 "replaced": _people(result, done, instead=None, treatment=Treatment.REPLACE),
                 "masked": _people(result, done, instead=False, treatment=Treatment.MASK),
                 "masked_instead": _people(result, done, instead=True, treatment=Treatment.MASK),
-                "kept": {one.person: one.reason for one in done.shown},
+                "kept": [one.person for one in done.shown],
+                "kept_because": {one.person: one.reason for one in done.shown},
                 "frames_at_risk": frames_at_risk(done.at_risk),
                 "at_risk": [
                     {"person": r.person, "frames": [r.first, r.last], "seconds": [r.start, r.end], "reason": r.reason}
@@ -149,7 +158,7 @@ def show(result: Result, wanted: Places) -> None:
             escape(_name(done, wanted)),
             escape(str(done.job.source)),
             str(done.n_frames),
-            str(sum(name not in result.everyone.unsure for name in done.people)),
+            str(len(_there(result, done, sure=True))),
             ", ".join(_people(result, done, instead=None, treatment=Treatment.REPLACE)) or "–",
             ", ".join(masked) or "–",
             ", ".join(one.person for one in done.shown) or "–",
