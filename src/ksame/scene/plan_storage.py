@@ -81,7 +81,7 @@ def load_choice(path: Path, key: str) -> Choice | None:
     if not path.is_file():
         return None
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             index = json.loads(stored["index"].tobytes())
             if (index["version"], index["key"]) != (_VERSION, key):
                 raise ValueError("it was made for other files, tracks or options")
