@@ -6,9 +6,11 @@ import numpy as np
 from PIL import Image
 
 from ksame.heads import Cover
+from ksame.models import SFace
 from ksame.scene.certificate import certify, write_certificate
-from ksame.scene.choosing import Choice
+from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Plan, Treatment
+from ksame.scene.exposure import KEPT, Shown
 from ksame.scene.linkage import link
 from ksame.scene.people import Everyone
 from ksame.scene.pipeline import Done, Job, Options, Result
@@ -24,6 +26,10 @@ PLANS = {
 }
 
 
+COUNTED = {"P1": 0, "P2": 1, "P3": 2}
+JUDGE = Judge(SFace.name, SFace.threshold)
+
+
 def write_scene_release(base: Path) -> Path:
     """Write base/out with two photographs, certificate and frames at risk, and base/link.json; return base/out."""
     folder = base / "out"
@@ -33,10 +39,11 @@ def write_scene_release(base: Path) -> Path:
         place = folder / f"{number + 1:06d}.png"
         Image.fromarray(np.full((8, 8, 3), number, np.uint8)).save(place)
         risks = (AtRisk("P4", 0, 0, 0.0, 0.0, "profile"),) if "P4" in names else ()
-        done.append(Done(Job(base / "in.png", place), 1, names, risks, hashes(place)))
+        kept = (Shown("P5", KEPT),) if "P5" in names else ()
+        done.append(Done(Job(base / "in.png", place), 1, names, risks, hashes(place), shown=kept))
         casts.append(Cast((8, 8), 1, tuple(Person(n, None) for n in names), ()))
     everyone = Everyone({(int(n in ("P3", "P5", "U1")), n): n for n in PLANS}, unsure=frozenset({"U1"}))
-    choice = Choice(PLANS, {"P1": 0, "P2": 0, "P3": 0}, {"P1": 0.1, "P2": 0.2, "P3": 0.15}, 3)
+    choice = Choice(PLANS, {"P1": 0, "P2": 0, "P3": 0}, {"P1": 0.1, "P2": 0.2, "P3": 0.15}, COUNTED, JUDGE)
     result = Result(tuple(done), {}, choice, everyone, tuple(casts), 5)
     certificate = certify(result, Options(), folder)
     write_certificate(certificate, folder / "certificate.json")

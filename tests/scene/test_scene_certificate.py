@@ -14,8 +14,9 @@ from ksame.heads import Cover
 from ksame.models import SFace
 from ksame.privacy.findings import passed
 from ksame.scene.certificate import SceneCertificate, certify, frames_at_risk, scene_certificate_schema
-from ksame.scene.choosing import Choice
+from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Plan, StandIn, Treatment
+from ksame.scene.exposure import Shown
 from ksame.scene.linkage import SceneLinkage, link
 from ksame.scene.people import Everyone
 from ksame.scene.pipeline import Done, Job, Options, Result
@@ -48,7 +49,9 @@ def result(
     cast = Cast((10, 10), 3, tuple(Person(n, None) for n in names), tuple(track(i, n) for i, n in enumerate(names)))
     done = Done(Job(Path("/secret/ann.mp4"), FOLDER / "000001.mp4"), 3, tuple(names), at_risk, {"000001.mp4": "ab"})
     replaced = {n: 0 for n in names if plans[n].treatment is Treatment.REPLACE}
-    choice = Choice(plans, replaced, dict.fromkeys(replaced, likeness), k_real)
+    counted = {n: i % (k_real or 1) for i, n in enumerate(replaced)}
+    judge = Judge(SFace.name, SFace.threshold)
+    choice = Choice(plans, replaced, dict.fromkeys(replaced, likeness), counted, judge, shared=k_real is not None)
     return Result((done,), {}, choice, Everyone({(0, n): n for n in names}), (cast,), 987654321)
 
 
@@ -88,6 +91,7 @@ def test_nothing_of_the_originals_is_in_it():
         assert secret not in text
     assert made.likeness is not None
     assert made.likeness.recognised is False
+    assert (made.likeness.recogniser, made.likeness.threshold) == (SFace.name, SFace.threshold)
     assert len(made.warnings) == 2
 
 
@@ -119,6 +123,17 @@ def test_what_is_perhaps_no_face_counts_as_nobody():
     given = result({"P1": REPLACED, "U1": Plan(Treatment.MASK)}, 1)
     made = certify(replace(given, everyone=replace(given.everyone, unsure=frozenset({"U1"}))), Options(), FOLDER)
     assert (made.counts.people, made.counts.masked, made.counts.not_sure) == (1, 0, 1)
+
+
+def test_whoever_is_shown_in_some_frames_is_kept_and_nothing_else():
+    given = result({"P1": REPLACED, "P2": REPLACED, "U1": Plan(Treatment.MASK)}, 1)
+    shown = (Shown("P2", "before or after the span"), Shown("P9", "taken out"), Shown("U1", "kept", confirmed=False))
+    given = replace(given, done=(replace(given.done[0], shown=shown),))
+    made = certify(replace(given, everyone=replace(given.everyone, unsure=frozenset({"U1"}))), Options(), FOLDER)
+    assert (made.counts.people, made.counts.kept, made.counts.replaced, made.counts.masked) == (3, 2, 1, 0)
+    assert (made.counts.not_sure, made.counts.not_sure_kept) == (0, 1)
+    assert "2 of 3 people are left as they are" in made.warnings[0]
+    assert all(name not in made.to_json().decode() for name in ("P2", "P9", "U1"))
 
 
 def test_masks_that_stood_in_are_counted():
@@ -177,7 +192,7 @@ def test_work_knows_what_is_finished(tmp_path):
     work.ending(0)
     assert may_replace(work.folder, 0)
     out.write_bytes(b"done")
-    finished = Finished(1, hashes(out), (AtRisk("P1", 0, 0, 0.0, 0.0, "small"),))
+    finished = Finished(1, hashes(out), (AtRisk("P1", 0, 0, 0.0, 0.0, "small"),), (Shown("P2", "kept"),))
     work.done(0, finished)
     again = Work.begin(tmp_path / "work", ["f"], "o", None, resume=True)
     assert again.seed == 5

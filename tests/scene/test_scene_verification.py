@@ -75,8 +75,12 @@ def test_what_was_written_passes_and_is_said_to_be_unsigned(released):
         (("counts", "frames_at_risk"), 2, "counts"),
         (("counts", "files"), 3, "counts"),
         (("counts", "frames"), 20, "frames"),
+        (("counts", "frames_damaged"), 1, "frames at risk"),
+        (("counts", "frames_damaged"), 3, "counts"),
+        (("counts", "without_faces"), 1, "frames at risk"),
+        (("counts", "without_faces"), 3, "counts"),
         (("likeness",), None, "likeness"),
-        (("likeness", "worst"), 0.9, "likeness"),
+        (("likeness", "recognised"), True, "likeness"),
         (("likeness", "recogniser"), "oracle", "likeness"),
         (("likeness", "threshold"), 0.99, "likeness"),
         (("digest",), "0" * 64, "digest"),
@@ -93,6 +97,7 @@ def test_a_forged_certificate_that_contradicts_itself_is_found(released, path, t
         ({"replaced": 4, "masked_instead": 0}, "linkage"),
         ({"masked": 1, "masked_instead": 0}, "linkage"),
         ({"not_sure": 0}, "linkage"),
+        ({"not_sure": 0, "not_sure_kept": 1}, "linkage"),
     ],
 )
 def test_invented_counts_are_found_with_the_link_table(released, counts, finding):
@@ -103,7 +108,10 @@ def test_invented_counts_are_found_with_the_link_table(released, counts, finding
 
 
 def test_an_invented_likeness_is_found_with_the_link_table(released):
-    forge(released, "likeness", "worst", to=0.01)
+    table = released.with_name("link.json")
+    people = json.loads(table.read_text())
+    people["people"][0]["likeness"] = 0.9
+    table.write_text(json.dumps(people))
     assert wrong(released) == set()
     assert wrong(released, linked=True) == {"linkage"}
 
@@ -166,7 +174,7 @@ def test_what_is_no_certificate_is_no_traceback(released, data):
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
 def test_a_number_that_is_none_is_refused(released, number):
-    forge(released, "likeness", "worst", to="MARK")
+    forge(released, "likeness", "threshold", to="MARK")
     file = released / "certificate.json"
     file.write_text(file.read_text().replace('"MARK"', number))
     with pytest.raises(InputError, match="not a valid certificate of scenes"):
@@ -184,7 +192,7 @@ def test_leaving_everyone_is_not_called_a_mask():
     place = Path("/nowhere/out/a.png")
     done = Done(Job(Path("/in.png"), place), 1, ("P1",), (), {"a.png": "00"})
     cast = Cast((8, 8), 1, (Person("P1", None),), ())
-    kept = Choice({"P1": Plan(Treatment.KEEP)}, {}, {}, None)
+    kept = Choice({"P1": Plan(Treatment.KEEP)})
     made = certify(Result((done,), {}, kept, Everyone({(0, "P1"): "P1"}), (cast,), 5), Options(), place.parent)
     assert "masked" not in made.statement
     assert "left as they are" in made.statement

@@ -3,13 +3,17 @@
 import base64
 import json
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ksame.errors import InputError
 from ksame.scene.looking import load_cast, read_tracks, save_cast, write_tracks
-from ksame.scene.sightings import N_POINTS, Cast, How, Person, Track
+from ksame.scene.looking.editing import left_out, misnamed
+from ksame.scene.sightings import N_POINTS, Cast, Found, How, Person, Track
 
 
 def track(number, person, first, n, seed):
@@ -103,10 +107,46 @@ def test_a_box_changed_by_hand_has_no_mesh(file):
     assert not sighting.blendshapes.any()
 
 
+def test_who_was_found_outlives_any_edit(cast, file, tmp_path):
+    edit(file, lambda content: content["tracks"].pop(1))
+    edited = read_tracks(file)
+    assert [person.name for person in edited.people] == ["P1"], "nobody is there without a track"
+    write_tracks(edited, tmp_path / "again.json")
+    for read in (edited, read_tracks(tmp_path / "again.json")):
+        assert [(one.person, one.first, one.last) for one in left_out(read)] == [("P2", 3, 92)]
+        assert misnamed(read) == {}
+
+
+@settings(max_examples=40, deadline=None)
+@given(first=st.integers(0, 30), n=st.integers(1, 30), gone=st.sets(st.integers(0, 29)), seed=st.integers(0, 9))
+def test_left_out_is_just_what_no_box_covers(first, n, gone, seed):
+    whole = track(1, "P1", first, max(n, 3), seed)
+    rows = [i for i in range(len(whole)) if i not in gone]
+    runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if rows else []
+    parts = tuple(
+        replace(
+            whole,
+            number=number,
+            person="P2" if number % 2 else "P1",
+            first=first + int(run[0]),
+            **{name: getattr(whole, name)[run] for name in ("boxes", "points", "blendshapes", "poses", "how")},
+        )
+        for number, run in enumerate(runs)
+    )
+    people = tuple(Person(name, None) for name in sorted({part.person for part in parts}))
+    cast = Cast((640, 480), 100, people, parts, found=(Found("P1", first, whole.boxes),))
+    missing = sorted({first + i for i in range(len(whole))} - {first + i for i in rows})
+    assert [(one.first, one.last) for one in left_out(cast)] == ([(missing[0], missing[-1])] if missing else [])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c.update(version=2), "version: Input should be 1"),
+        (lambda c: c.update(version=1), "version: Input should be 2"),
+        (lambda c: c.pop("found"), "found: Field required"),
+        (lambda c: c["found"][0].update(boxes="AAAA"), "Where P1 was found is damaged"),
+        (lambda c: c["found"][0].update(first=99), "P1 was found beyond the recording's 100 frames"),
+        (lambda c: c["people"][1].update(name="[red]P2"), "people.1.name"),
         (lambda c: c.pop("people"), "people: Field required"),
         (lambda c: c["tracks"][0].update(colour="red"), "tracks.0.colour"),
         (lambda c: c["tracks"][0].update(person="P7"), "Track 1 belongs to 'P7', who is not among the people"),

@@ -195,19 +195,26 @@ def release(
 def verify_command(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="RELEASE", help="Folder of the release, or certificate of photographs and video."),
+        typer.Argument(
+            metavar="RELEASE",
+            help="Folder of the release; of photographs and video also the certificate, or the output beside it.",
+        ),
     ],
     linkage: Annotated[Path | None, typer.Option("--linkage", help="Its link table.")] = None,
-    originals: Annotated[str | None, typer.Option(help="The faces it was made from; needs the link table.")] = None,
+    originals: Annotated[
+        str | None, typer.Option(help="The faces a release of faces was made from; needs the link table.")
+    ] = None,
     labels: Annotated[Path | None, typer.Option(help="labels.csv of the originals, when elsewhere.")] = None,
     size: Annotated[str | None, typer.Option(help="Size to which the originals were registered.")] = None,
     reference: Annotated[Path | None, typer.Option(help="The reference it was made with.")] = None,
     key: Annotated[Path | None, typer.Option(help="The publisher's Ed25519 public key (PEM).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Check a release against its certificate.
+    """Check a release of faces, or photographs and video, against the certificate.
 
-    Without a key this finds inconsistency, not forgery. With link table and originals the whole run is repeated.
+    Without a key this finds inconsistency, not forgery. With link table and originals the whole run of a release of
+    faces is repeated; for photographs and video the link table shows whether as many real people share a face as
+    certified.
     """
     from ksame.scene.verification import certificate_of
 

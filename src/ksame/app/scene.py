@@ -53,7 +53,16 @@ def deidentify_command(
             rich_help_panel=_FACES,
         ),
     ] = "someone-else",
-    k: Annotated[int, typer.Option("--k", "-k", help="How many people share a face.", rich_help_panel=_FACES)] = 10,
+    k: Annotated[
+        int,
+        typer.Option(
+            "--k",
+            "-k",
+            help="How many people share a face. Where there are fewer, people who do not exist fill up, and hide "
+            "nobody; the certificate says how many are real (k_real).",
+            rich_help_panel=_FACES,
+        ),
+    ] = 10,
     cover: Annotated[
         str,
         typer.Option(
@@ -64,19 +73,36 @@ def deidentify_command(
     ] = "head",
     level: Annotated[float | None, typer.Option(help="Strength of a mask.", rich_help_panel=_FACES)] = None,
     keep: Annotated[
-        list[str] | None, typer.Option(help="Leave this person as they are, such as P2.", rich_help_panel=_WHO)
+        list[str] | None,
+        typer.Option(help="Leave this person as they are, by the name in ksame people.", rich_help_panel=_WHO),
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Replace this person only; all others stay.", rich_help_panel=_WHO)
+        list[str] | None,
+        typer.Option(
+            help="Replace this person only; all others stay as they are, but for those who were not seen well enough "
+            "to be told from this person: they are masked.",
+            rich_help_panel=_WHO,
+        ),
     ] = None,
     mask: Annotated[
-        list[str] | None, typer.Option(help="Mask this person instead of replacing.", rich_help_panel=_WHO)
+        list[str] | None,
+        typer.Option(help="Mask this person, by fill where the method is no mask.", rich_help_panel=_WHO),
     ] = None,
     start: Annotated[
-        str | None, typer.Option("--from", help="Change faces from here on: seconds or h:mm:ss.", rich_help_panel=_WHO)
+        str | None,
+        typer.Option(
+            "--from",
+            help="Change faces from here on: seconds or h:mm:ss. Before, everyone is as they were.",
+            rich_help_panel=_WHO,
+        ),
     ] = None,
     end: Annotated[
-        str | None, typer.Option("--to", help="Change faces up to here: seconds or h:mm:ss.", rich_help_panel=_WHO)
+        str | None,
+        typer.Option(
+            "--to",
+            help="Change faces up to here: seconds or h:mm:ss. After it, everyone is as they were.",
+            rich_help_panel=_WHO,
+        ),
     ] = None,
     region: Annotated[
         list[str] | None,
@@ -127,8 +153,8 @@ def deidentify_command(
     tracks: Annotated[
         Path | None,
         typer.Option(
-            help="Who is where, to be edited by hand: read if the file exists, otherwise written. It holds the "
-            "geometry of faces, and is as secret as the originals.",
+            help="Who is where in one file, to be edited by hand: read if it exists, otherwise written. Its names are "
+            "those of --keep. It holds the geometry of faces, and is as secret as the originals.",
             rich_help_panel=_WHO,
         ),
     ] = None,
@@ -137,15 +163,22 @@ def deidentify_command(
         typer.Option(help="Contact sheet (.png, .jpg) to look through. It shows originals!", rich_help_panel=_FILES),
     ] = None,
     link_table: Annotated[
-        Path | None, typer.Option(help="Also write who became whom. Secret!", rich_help_panel=_FILES)
+        Path | None,
+        typer.Option(help="Also write who became whom. Secret! Never overwritten.", rich_help_panel=_FILES),
     ] = None,
     sign: Annotated[
         Path | None,
         typer.Option(help="Ed25519 private key (PEM) to sign the certificate.", rich_help_panel=_FILES),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeat a run exactly. A secret.", rich_help_panel=_FACES)] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Repeat a run of the same files and options on the same machine. A secret.", rich_help_panel=_FACES
+        ),
+    ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with an interrupted run.", rich_help_panel=_FILES)
+        bool,
+        typer.Option("--resume", help="Go on with an interrupted run of the same command.", rich_help_panel=_FILES),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace earlier outputs.", rich_help_panel=_FILES)] = False,
     workers: Annotated[
@@ -158,8 +191,9 @@ def deidentify_command(
 ) -> None:
     """Give everyone in photographs and video another face, keep everything else, and certify the result.
 
-    People are found, followed and told apart; each gets a face that nobody has, which moves, speaks and looks as they
-    did. A face that cannot be replaced is masked, and the exit code is 3. Sound stays; metadata goes.
+    People are found, followed and told apart. Each group of k gets one face, by default of somebody who does not exist,
+    which moves, speaks and looks as they did. A face that cannot be replaced is masked. Sound stays; metadata goes. The
+    exit code is 3 where a mask stood in, a file could not be read, or no face was found in it.
     """
     from ksame.app.gathering import gather, make_folders, places
     from ksame.privacy.signing import load_private_key
@@ -238,11 +272,17 @@ def people_command(
     damaged: Annotated[
         str, typer.Option(help="refuse a recording with damaged frames, or mask: these frames become black.")
     ] = "refuse",
+    tracks: Annotated[
+        Path | None, typer.Option(help="List who is in these tracks, perhaps edited, instead of looking.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a sheet that exists.")] = False,
     workers: Annotated[int | None, typer.Option(help="Files looked at at the same time.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List who is in photographs and video, by the names that ksame deidentify has for the same files."""
+    """List who is in photographs and video, by the names that ksame deidentify has for the same files.
+
+    For one file these are also the names in its tracks. Once these are edited, name them with --tracks here too.
+    """
     from ksame.app.gathering import gather
     from ksame.app.people import for_machines, listing, show
     from ksame.scene.pipeline import MOST_WORKERS
@@ -254,7 +294,8 @@ def people_command(
         _check_sheet(output, may_exist=force)
     found, _ = gather(media, frames=frames)
     busy = workers or max(1, (os.cpu_count() or 1) // 2)
-    listed = listing(found, workers=busy, sheet=output is not None, damaged=damaged)  # type: ignore[arg-type]
+    show_sheet = output is not None
+    listed = listing(found, workers=busy, sheet=show_sheet, damaged=damaged, tracks=tracks)  # type: ignore[arg-type]
     if output is not None and listed.sheet is not None:
         write_sheet(listed.sheet, output)
         warnings.warn(f"{output} shows originals. Keep it.", PrivacyWarning, stacklevel=2)

@@ -14,7 +14,6 @@ from ksame.privacy.documents import read_bytes, read_document
 from ksame.privacy.linkage import Linkage
 from ksame.scene.certificate import SceneCertificate
 from ksame.scene.linkage import SceneLinkage
-from ksame.scene.people import UNSURE
 
 AnyCertificate = Certificate | SceneCertificate
 AnyLinkage = Linkage | SceneLinkage
@@ -92,14 +91,13 @@ def scene_pairs(
             output = _only(after, place.output)
             original = places.get(str(Path(place.source).resolve())) or _only(before, Path(place.source).name)
             if output is not None and original is not None:
-                shown.setdefault((original, output), []).append(person.name)
+                shown.setdefault((original, output), []).extend([person.name] if person.sure else ())
     if not shown:
         raise UsageError(
             "The link table names no picture that is in both folders. Give the folder that was de-identified, and the "
             "one that was written; only pictures are audited."
         )
-    people = {pair[0]: [name for name in names if not name.startswith(UNSURE)] for pair, names in shown.items()}
-    return sorted(shown), {original: names[0] for original, names in people.items() if len(names) == 1}
+    return sorted(shown), {original: names[0] for (original, _), names in shown.items() if len(names) == 1}
 
 
 def _only(names: Sequence[str], last: str) -> str | None:

@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ksame import __version__
 from ksame.errors import OutputError
-from ksame.models import SFace
 from ksame.privacy.certificate import release_digest
 from ksame.privacy.documents import read_document
 from ksame.privacy.invention import InventedRegion
@@ -27,7 +26,7 @@ from ksame.scene.composing import Treatment
 from ksame.scene.masking import FILL, MASKS
 from ksame.scene.media.output import timeless
 from ksame.scene.pipeline import Options, Result
-from ksame.scene.risk import NOBODY, AtRisk
+from ksame.scene.risk import NOBODY, WHOLE_FILE, AtRisk
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -57,13 +56,19 @@ class SceneCounts(_Part):
 
     files: int = Field(ge=1)
     unreadable: int = Field(0, ge=0, description="files for which nothing was written")
+    without_faces: int = Field(0, ge=0, description="files in which no face was found")
     frames: int = Field(ge=1)
     people: int = Field(ge=0)
     not_sure: int = Field(0, ge=0, description="what is perhaps no face: masked in its own size, counted as nobody")
+    not_sure_kept: int = Field(0, ge=0, description="what is perhaps no face and was left as it is, as was asked for")
     replaced: int = Field(0, ge=0)
     masked: int = Field(0, ge=0, description="people masked because it was asked for, or by the method")
     masked_instead: int = Field(0, ge=0, description="people masked because they could not be replaced safely")
-    kept: int = Field(0, ge=0, description="people left as they are, because it was asked for")
+    kept: int = Field(
+        0,
+        ge=0,
+        description="people left as they are in at least one frame, because it was asked for; in no other count",
+    )
     faces_masked_instead: int = Field(0, ge=0, description="faces in single frames that could not be replaced")
     frames_at_risk: int = Field(0, ge=0, description="frames with at least one of these")
     frames_damaged: int = Field(0, ge=0, description="frames that could not be decoded, and are black")
@@ -87,7 +92,10 @@ class SceneCertificate(_Part):
     version: Literal[2] = 2
     method: SceneMethod
     k: int | None = Field(description="how many people share a face, those who do not exist included; null for masks")
-    k_real: int | None = Field(description="the smallest number of real people who do; null where faces are not shared")
+    k_real: int | None = Field(
+        description="the smallest number of real people who do: surely people, told apart by the recogniser, shown in "
+        "no frame; null where faces are not shared"
+    )
     counts: SceneCounts
     likeness: Likeness | None
     statement: str
@@ -157,31 +165,13 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
     folder : Path
         Where the certificate will lie; outputs are named from there.
     """
-    plans = {name: plan for name, plan in result.choice.plans.items() if name not in result.everyone.unsure}
-    treated = Counter(plan.treatment for plan in plans.values())
-    instead = sum(plan.stands_in for plan in plans.values())
-    at_risk = [[risk for risk in done.at_risk if risk.person != NOBODY] for done in result.done]
-    damaged = [risk for done in result.done for risk in done.at_risk if risk.person == NOBODY]
-    counts = SceneCounts(
-        files=len(result.done),
-        unreadable=len(result.failed),
-        frames=sum(done.n_frames for done in result.done),
-        people=len(plans),
-        not_sure=len(result.everyone.unsure),
-        replaced=treated[Treatment.REPLACE],
-        masked=treated[Treatment.MASK] - instead,
-        masked_instead=instead,
-        kept=treated[Treatment.KEEP],
-        faces_masked_instead=sum(len(one) for risks in at_risk for one in risks),
-        frames_at_risk=sum(frames_at_risk(risks) for risks in at_risk),
-        frames_damaged=sum(len(risk) for risk in damaged),
-    )
+    counts = _counts(result)
     files = {
         (done.job.destination.parent.relative_to(folder) / name).as_posix(): digest
         for done in result.done
         for name, digest in done.files.items()
     }
-    k_real = result.choice.k_real
+    k_real = result.choice.k_real(result.shown)
     return SceneCertificate(
         method=SceneMethod(
             name=options.method,
@@ -207,6 +197,32 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
     )
 
 
+def _counts(result: Result) -> SceneCounts:
+    """Count everybody once: whoever is shown in any frame is kept, whatever became of them in others."""
+    unsure, shown = result.everyone.unsure, result.shown
+    kept = sum(one.confirmed for one in shown.values())
+    plans = [plan for name, plan in result.choice.plans.items() if name not in unsure and name not in shown]
+    treated = Counter(plan.treatment for plan in plans)
+    instead = sum(plan.stands_in for plan in plans)
+    at_risk = [[one for one in done.at_risk if one.masked] for done in result.done]
+    return SceneCounts(
+        files=len(result.done),
+        unreadable=len(result.failed),
+        without_faces=sum(any(one.person == WHOLE_FILE for one in done.at_risk) for done in result.done),
+        frames=sum(done.n_frames for done in result.done),
+        people=len(plans) + kept,
+        not_sure=len(unsure - set(shown)),
+        not_sure_kept=len(shown) - kept,
+        replaced=treated[Treatment.REPLACE],
+        masked=treated[Treatment.MASK] - instead,
+        masked_instead=instead,
+        kept=kept + treated[Treatment.KEEP],
+        faces_masked_instead=sum(len(one) for risks in at_risk for one in risks),
+        frames_at_risk=sum(frames_at_risk(risks) for risks in at_risk),
+        frames_damaged=sum(frames_damaged(done.at_risk) for done in result.done),
+    )
+
+
 def frames_at_risk(risks: Sequence[AtRisk]) -> int:
     """Count the frames of one file in which a mask stood in for anybody.
 
@@ -216,10 +232,15 @@ def frames_at_risk(risks: Sequence[AtRisk]) -> int:
     7
     """
     count, reached = 0, -1
-    for one in sorted(risks, key=lambda one: one.first):
+    for one in sorted((one for one in risks if one.masked), key=lambda one: one.first):
         count += max(0, one.last - max(one.first, reached + 1) + 1)
         reached = max(reached, one.last)
     return count
+
+
+def frames_damaged(risks: Sequence[AtRisk]) -> int:
+    """Count the frames of one file that could not be decoded."""
+    return sum(len(one) for one in risks if one.person == NOBODY)
 
 
 def notes(options: Options, counts: SceneCounts) -> list[str]:
@@ -236,9 +257,11 @@ def notes(options: Options, counts: SceneCounts) -> list[str]:
 
 def notes_on_counts(counts: SceneCounts) -> list[str]:
     """Return what weakens the privacy of these files and follows from the counts alone."""
-    found = []
-    if counts.kept:
-        found.append(f"{counts.kept} of {counts.people} people were left as they are, because it was asked for.")
+    found = kept_words(counts)
+    if counts.without_faces:
+        found.append(
+            f"In {counts.without_faces} of {counts.files} files no face was found; whoever is there is as they were."
+        )
     if counts.faces_masked_instead:
         found.append(
             f"In {counts.frames_at_risk} frames a mask stands in for a face that could not be replaced; such faces are "
@@ -249,21 +272,41 @@ def notes_on_counts(counts: SceneCounts) -> list[str]:
     return found
 
 
+def kept_words(counts: SceneCounts) -> list[str]:
+    """Say how many people, and things that are perhaps people, are left as they are."""
+    found = []
+    if counts.kept:
+        found.append(
+            f"{counts.kept} of {counts.people} people are left as they are, in all frames or in some, because it was "
+            "asked for."
+        )
+    if counts.not_sure_kept:
+        found.append(f"{counts.not_sure_kept} of what is perhaps a face is left as it is, because it was asked for.")
+    return found
+
+
 def _likeness(result: Result) -> Likeness | None:
-    if not result.choice.likeness:
+    judge = result.choice.judge
+    alike = [value for name, value in result.choice.likeness.items() if name not in result.shown]
+    if judge is None or not alike:
         return None
-    recognised = max(result.choice.likeness.values()) >= SFace.threshold
-    return Likeness(recognised=bool(recognised), recogniser=SFace.name, threshold=SFace.threshold)
+    recognised = round(max(alike), 4) >= judge.threshold  # as the link table has it
+    return Likeness(recognised=recognised, recogniser=judge.name, threshold=judge.threshold)
 
 
 def statement(method: str, k: int | None, k_real: int | None, counts: SceneCounts) -> str:
     """Return what is promised, in words."""
-    if not counts.replaced and 0 < counts.people == counts.kept and not counts.not_sure:
-        return "Everyone who was found is left as they are, because it was asked for: nothing is promised."
     if not counts.replaced:
-        mask = method if method in MASKS else FILL
-        masks = f"Faces that were found are masked ({mask})." if counts.people else "No face was found."
-        return f"{masks} A mask has no theorem: nothing is promised but that it is there."
+        if counts.masked + counts.masked_instead + counts.not_sure:
+            mask = method if method in MASKS else FILL
+            but = ", but for those left as they are," if counts.kept + counts.not_sure_kept else ""
+            return (
+                f"Faces that were found{but} are masked ({mask}). A mask has no theorem: nothing is promised but that "
+                "it is there."
+            )
+        if counts.kept + counts.not_sure_kept:
+            return "Everyone who was found is left as they are, because it was asked for: nothing is promised."
+        return "No face was found: nothing is promised."
     if method == K_DIFF:
         return (
             "Each face that was found is moved, in the coordinates of a face model, so that in that model's own "
@@ -275,8 +318,9 @@ def statement(method: str, k: int | None, k_real: int | None, counts: SceneCount
     invented = InventedRegion().statement()
     if k_real == 1:
         return (
-            f"{invented} Every person who was replaced has {shared} {filled}. There is a group with only 1 real person "
-            "in it, so that no anonymity follows; the likeness says whether a recogniser still sees the old face in it."
+            f"{invented} Every person who was replaced has {shared} {filled}. There is a group in which only 1 real "
+            "person is sure, so that no anonymity follows; the likeness says whether a recogniser still sees the old "
+            "face in it."
         )
     return (
         f"{invented} At least {k_real} real people share {shared} {filled}. The identity put in is the same for all of "

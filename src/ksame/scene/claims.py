@@ -60,6 +60,8 @@ def _counts(certificate: SceneCertificate) -> list[str]:
         wrong.append(f"{counts.frames_at_risk} frames at risk of {counts.frames}")
     if bool(counts.frames_at_risk) != bool(counts.faces_masked_instead):
         wrong.append(f"{counts.faces_masked_instead} faces masked in {counts.frames_at_risk} frames")
+    if counts.without_faces > counts.files or counts.frames_damaged > counts.frames:
+        wrong.append("more files without a face, or more damaged frames, than there are")
     if certificate.method.name in MASKS and counts.replaced:
         wrong.append(f"{counts.replaced} people were replaced, but {certificate.method.name} replaces nobody")
     return wrong

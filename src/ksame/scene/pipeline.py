@@ -23,23 +23,25 @@ from ksame.heads.head import Cover
 from ksame.models import SFace
 from ksame.models.finisher import finisher
 from ksame.progress import Track, silent
-from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method, make_plans
+from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method
 from ksame.scene.composing import Composer, Plan, StandIn, composed, first_needed
-from ksame.scene.first_pass import look_at, tracks_for
+from ksame.scene.deciding import decide
+from ksame.scene.exposure import Shown, shown
+from ksame.scene.first_pass import look_at, sourced, tracks_for
 from ksame.scene.looking import Looking, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
+from ksame.scene.looking.threads import one_opencv_thread
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
 from ksame.scene.media import Damaged, Encoding, Media, Output, check_destination, check_wishes, open_media
-from ksame.scene.people import Everyone, join, treatments
-from ksame.scene.preparing import Prepared, prepare, subjects_of
-from ksame.scene.risk import DAMAGED, NOBODY, AtRisk, stretches
+from ksame.scene.people import Everyone, join
+from ksame.scene.plan_storage import load_choice, save_choice
+from ksame.scene.risk import DAMAGED, NOBODY, AtRisk, stretches, without_faces
 from ksame.scene.running import Brake, Counted, each
 from ksame.scene.sightings import Cast
 from ksame.scene.touched import Touched
 from ksame.scene.work import Finished, Work, hashes, may_replace
 
 MOST_WORKERS = 256
-_KNOWING = "getting to know everyone"
 
 
 @dataclass(frozen=True)
@@ -125,11 +127,13 @@ class Done:
     people : tuple of str
         Who was found, by their names in the batch.
     at_risk : tuple of AtRisk
-        Where faces were masked because they could not be replaced.
+        Where faces were masked because they could not be replaced; all of a file in which nobody was found.
     files : mapping of name to SHA-256
         What was written, by names below the folder of the destination.
     losses : tuple of str
         What of the source its output cannot hold.
+    shown : tuple of Shown
+        Who is left as they are in at least one frame.
     """
 
     job: Job
@@ -138,6 +142,7 @@ class Done:
     at_risk: tuple[AtRisk, ...]
     files: Mapping[str, str]
     losses: tuple[str, ...] = ()
+    shown: tuple[Shown, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +169,14 @@ class Result:
     casts: tuple[Cast, ...]
     seed: int
 
+    @property
+    def shown(self) -> dict[str, Shown]:
+        """Who is left as they are in at least one frame of a file; a sure face where it is one in any of them."""
+        known: dict[str, Shown] = {}
+        for one in (one for done in self.done for one in done.shown):
+            known[one.person] = one if one.confirmed else known.get(one.person, one)
+        return known
+
 
 @dataclass(eq=False)
 class _Seen:
@@ -174,7 +187,6 @@ class _Seen:
     media: Media
     work: Path
     cast: Cast
-    prepared: Prepared | None = None
 
 
 def deidentify_scenes(
@@ -255,10 +267,15 @@ def _run(
     options = replace(options, workers=workers)
     seen = _looked(media, state, options, tracks, failed, brake, recogniser, resume=resume, track=track)
     everyone = join([one.cast for one in seen], options.looking.same_person)
-    choice = _decided(seen, everyone, options, recogniser, state.seed, brake, track)
+    files = [(one.media, one.cast) for one in seen]
+    key = _key(options, state.seed)
+    plan, basis = state.folder / "plan.npz", _basis(key, seen, everyone, tracks)
+    choice = load_choice(plan, basis) if resume else None
+    if choice is None:
+        choice = decide(files, everyone, options, recogniser, state.seed, brake, track)
+        save_choice(choice, plan, basis)
     recogniser.forget()
     give_back_memory()
-    key = _key(options, state.seed)
 
     def write(one: _Seen) -> Done:
         number = seen.index(one)
@@ -269,46 +286,10 @@ def _run(
         if known is None:
             known = _write(one, plans, names, options, state, key, resume=resume, force=force, track=inner)
         people = tuple(name for name in everyone.people if name in names.values())
-        return Done(one.job, known.n_frames, people, known.at_risk, known.files, known.losses)
+        return Done(one.job, known.n_frames, people, known.at_risk, known.files, known.losses, known.shown)
 
     done = each(seen, write, workers, brake, track, "replacing")
     return Result(tuple(done), failed, choice, everyone, tuple(one.cast for one in seen), state.seed)
-
-
-def _decided(
-    seen: Sequence[_Seen],
-    everyone: Everyone,
-    options: Options,
-    recogniser: SFace,
-    seed: int,
-    brake: Brake,
-    track: Track,
-) -> Choice:
-    """Get to know everyone and decide who becomes whom."""
-    wishes = treatments(
-        everyone.people,
-        keep=options.keep,
-        only=options.only,
-        mask=options.mask,
-        strangers=everyone.strangers,
-        unsure=everyone.unsure,
-    )
-    if options.method not in MASKS:
-        inner = track if len(seen) == 1 else brake.track
-        each(seen, lambda one: _prepare(one, recogniser, inner), options.workers or 1, brake, track, _KNOWING)
-        give_back_memory()
-    return make_plans(
-        wishes,
-        subjects_of([one.prepared for one in seen], everyone),
-        recogniser,
-        np.random.default_rng(seed),
-        method=options.method,
-        k=options.k,
-        cover=options.cover,
-        loop=options.loop,
-        network=None if options.method in MASKS else finisher(options.device),
-        track=track,
-    )
 
 
 def default_workers(kinds: Sequence[str]) -> int:
@@ -360,6 +341,13 @@ def _key(options: Options, seed: int) -> str:
     return sha256(plain.encode()).hexdigest()
 
 
+def _basis(key: str, seen: Sequence[_Seen], everyone: Everyone, tracks: Path | None) -> str:
+    """Return a hash of everything that decides who becomes whom: options, files, tracks, and who is who."""
+    names = [[number, local, name] for (number, local), name in everyone.names.items()]
+    edited = None if tracks is None else sha256(tracks.read_bytes()).hexdigest()
+    return sha256(json.dumps([key, [one.media.fingerprint for one in seen], edited, names]).encode()).hexdigest()
+
+
 def _looked(
     media: Sequence[tuple[Job, int, Media]],
     work: Work,
@@ -383,8 +371,7 @@ def _looked(
                 folder = place / "cast"
                 cast = look_at(source, folder, options.looking, recogniser=recogniser, resume=resume, track=inner)
             if tracks is not None and not tracks.exists():
-                write_tracks(cast, tracks)
-                tracks.chmod(0o600)
+                write_tracks(sourced(cast, source), tracks)
                 cast = tracks_for(tracks, source)
         except InputError as error:
             if len(media) == 1:
@@ -393,7 +380,8 @@ def _looked(
         place.mkdir(exist_ok=True)
         return _Seen(job, number, source, place, cast)
 
-    found = each(media, one, options.workers or 1, brake, track, "looking")
+    with one_opencv_thread():
+        found = each(media, one, options.workers or 1, brake, track, "looking")
     if tracks is not None:
         work.remember("tracks", sha256(tracks.read_bytes()).hexdigest())
     failed.update(
@@ -402,12 +390,6 @@ def _looked(
     if not any(isinstance(one, _Seen) for one in found):
         raise InputError("None of the files can be read. " + " ".join(failed.values()))
     return [one for one in found if isinstance(one, _Seen)]
-
-
-def _prepare(one: _Seen, recogniser: SFace, track: Track) -> None:
-    names = {person.name for person in one.cast.people}
-    frames = track(Counted(one.media), _KNOWING)
-    one.prepared = prepare(frames, one.cast, recogniser, people=names)
 
 
 def _write(
@@ -451,6 +433,8 @@ def _write(
     stand_ins = (stand_in for i, time in enumerate(times) for stand_in in composer.stand_ins(i, time))
     renamed = (StandIn(s.frame, names[s.person], s.reason) for s in stand_ins)
     black = (StandIn(frame, NOBODY, DAMAGED) for frame in one.media.damaged)
-    finished = Finished(n_frames, hashes(destination), stretches([*black, *renamed], times), output.losses)
+    unchanged = (replace(s, person=names.get(s.person, s.person)) for s in shown(one.cast, plans, options.span, times))
+    at_risk = stretches([*black, *renamed], times) + without_faces(one.cast, times)
+    finished = Finished(n_frames, hashes(destination), at_risk, output.losses, tuple(unchanged))
     work.done(one.number, finished)
     return finished

@@ -9,21 +9,25 @@ from dataclasses import dataclass
 
 from ksame.errors import InputError
 from ksame.scene.composing import StandIn
+from ksame.scene.sightings import Cast
 
 _LONGEST = 1 << 30  # frames
+NO_FACE = "no face was found in this file"
+"""Why a whole file is at risk: whoever is there after all is as they were."""
 COLUMNS = ("file", "person", "first_frame", "last_frame", "from_seconds", "to_seconds", "reason")
-NOBODY = "-"
-"""Stands for the person where a whole frame is concerned."""
+NOBODY, WHOLE_FILE = "-", ""
+"""Stand for the person where a whole frame is concerned, and where a whole file is."""
 DAMAGED = "the recording is damaged here; the whole frame is black"
 
 
 @dataclass(frozen=True)
 class AtRisk:
-    """Consecutive frames in which a person was masked because they could not be replaced.
+    """Consecutive frames in which a person was masked because they could not be replaced, or frames at risk as a whole.
 
     Attributes
     ----------
     person : str
+        Or what stands for them.
     first, last : int
         Numbers of frames.
     start, end : float
@@ -41,6 +45,11 @@ class AtRisk:
 
     def __len__(self) -> int:
         return self.last - self.first + 1
+
+    @property
+    def masked(self) -> bool:
+        """Whether this is of a face that was masked: not of a whole frame or file."""
+        return self.person not in (NOBODY, WHOLE_FILE)
 
 
 def stretches(stand_ins: Iterable[StandIn], times: Sequence[float]) -> tuple[AtRisk, ...]:
@@ -73,6 +82,14 @@ def stretches(stand_ins: Iterable[StandIn], times: Sequence[float]) -> tuple[AtR
         for first, last, reasons in mine
     ]
     return tuple(sorted(found, key=lambda one: (one.first, one.person)))
+
+
+def without_faces(cast: Cast, times: Sequence[float]) -> tuple[AtRisk, ...]:
+    """Return the whole file as one stretch if nobody is in it, else nothing."""
+    if cast.tracks:
+        return ()
+    reason = "no face is left in the tracks" if cast.found else NO_FACE
+    return (AtRisk(WHOLE_FILE, 0, len(times) - 1, round(times[0], 3), round(times[-1], 3), reason),)
 
 
 def as_csv(files: Iterable[tuple[str, Sequence[AtRisk]]]) -> str:

@@ -11,17 +11,16 @@ from pydantic import BaseModel, Field
 
 from ksame.claims import differences
 from ksame.errors import InputError
-from ksame.models import SFace
 from ksame.privacy.documents import read_bytes, read_document
 from ksame.privacy.findings import ODD, Finding, check, check_digest, check_files, check_signature, contents
 from ksame.privacy.release import CERTIFICATE, SIGNATURE
-from ksame.scene.certificate import SceneCertificate, frames_at_risk
+from ksame.scene.certificate import SceneCertificate, frames_at_risk, frames_damaged
 from ksame.scene.claims import check_scene_claims
+from ksame.scene.counting import smallest_sharing
 from ksame.scene.linkage import SceneLinkage
 from ksame.scene.media import open_media
 from ksame.scene.media.recording import film, opened
-from ksame.scene.people import UNSURE
-from ksame.scene.risk import NOBODY, from_csv
+from ksame.scene.risk import WHOLE_FILE, from_csv
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -159,17 +158,19 @@ def _at_risk(path: Path, certificate: SceneCertificate) -> Finding:
     folder, name_of = path.absolute().parent, path.name.replace(CERTIFICATE, AT_RISK)
     file = beside(folder, AT_RISK, whole=True) if alone else path.with_name(name_of)
     if not file.is_file() or file.is_symlink():
-        if counts.faces_masked_instead:
+        if counts.faces_masked_instead + counts.frames_damaged + counts.without_faces:
             return Finding(name, None, f"{file.name} is not there to be compared")
         return Finding(name, True, "none, as certified")
     try:
         listed = from_csv(read_bytes(file, "the list of frames at risk", plain=True))
     except InputError as error:
         return Finding(name, False, f"{file.name}: {error}")
-    masked = [[one for one in risks if one.person != NOBODY] for risks in listed.values()]
+    every = list(listed.values())
     actual = {
-        "faces_masked_instead": sum(len(one) for risks in masked for one in risks),
-        "frames_at_risk": sum(map(frames_at_risk, masked)),
+        "faces_masked_instead": sum(len(one) for risks in every for one in risks if one.masked),
+        "frames_at_risk": sum(map(frames_at_risk, every)),
+        "frames_damaged": sum(map(frames_damaged, every)),
+        "without_faces": sum(any(one.person == WHOLE_FILE for one in risks) for risks in every),
     }
     wrong = differences({n: getattr(counts, n) for n in actual}, actual)
     unknown = sorted(set(listed) - {str(p) for n in certificate.files for p in (n, *PurePosixPath(n).parents)})
@@ -180,32 +181,34 @@ def _at_risk(path: Path, certificate: SceneCertificate) -> Finding:
 def _linked(certificate: SceneCertificate, linkage: SceneLinkage) -> list[Finding]:
     if linkage.release_digest != certificate.digest:
         return [Finding("linkage", False, "the link table belongs to other files")]
-    people = [person for person in linkage.people if not person.name.startswith(UNSURE)]
-    replaced = [person for person in people if person.treatment == "replace"]
-    masked = [person for person in people if person.treatment == "mask"]
+    sure = [person for person in linkage.people if person.sure]
+    hidden = [person for person in sure if not person.shown]
+    replaced = [person for person in hidden if person.treatment == "replace"]
+    masked = [person for person in hidden if person.treatment == "mask"]
     instead = sum(person.stands_in for person in masked)
+    in_doubt = Counter(person.shown for person in linkage.people if not person.sure)
     actual: dict[str, Any] = {
-        "people": len(people),
-        "not_sure": len(linkage.people) - len(people),
+        "people": len(sure),
+        "not_sure": in_doubt[False],
+        "not_sure_kept": in_doubt[True],
         "replaced": len(replaced),
         "masked": len(masked) - instead,
         "masked_instead": instead,
-        "kept": len(people) - len(replaced) - len(masked),
+        "kept": len(sure) - len(replaced) - len(masked),
     }
     wrong = differences({name: getattr(certificate.counts, name) for name in actual}, actual)
-    alike = [person.likeness for person in replaced if person.likeness is not None]
-    stated = None if certificate.likeness is None else certificate.likeness.recognised
-    recognised = max(alike) >= SFace.threshold if alike else None
-    wrong += differences({"recognised": stated}, {"recognised": recognised})
+    alike, like = [person.likeness for person in replaced if person.likeness is not None], certificate.likeness
+    recognised = max(alike) >= like.threshold if alike and like is not None else None
+    wrong += differences({"recognised": None if like is None else like.recognised}, {"recognised": recognised})
     if any(person.cover != certificate.method.cover for person in replaced):
         wrong.append(f"not everyone is covered as certified ({certificate.method.cover})")
     known = {part for name in certificate.files for part in PurePosixPath(name).parts}
     if any(place.output not in known for person in linkage.people for place in person.places):
         wrong.append("somebody is in a file that is not certified")
-    found = [check("linkage", wrong, f"{len(people)} people, as certified")]
+    found = [check("linkage", wrong, f"{len(sure)} people, as certified")]
     if certificate.k_real is not None:
-        sizes = Counter(person.group for person in replaced)
-        least = 0 if None in sizes else min(sizes.values(), default=0)
-        detail = f"{least}, {certificate.k_real} certified"
+        groups = [(person.group, person.counts_as) for person in replaced if person.group is not None]
+        least = smallest_sharing(groups) if len(groups) == len(replaced) else 0
+        detail = f"{least or 0}, {certificate.k_real} certified"
         found.append(Finding("people behind each face", least == certificate.k_real, detail))
     return found

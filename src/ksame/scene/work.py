@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ksame.errors import OutputError, UsageError
+from ksame.scene.exposure import Shown
 from ksame.scene.risk import AtRisk
 
 _STATE = "batch.json"
@@ -40,12 +41,14 @@ class Finished:
     files : mapping of name to SHA-256
     at_risk : tuple of AtRisk
     losses : tuple of str
+    shown : tuple of Shown
     """
 
     n_frames: int
     files: Mapping[str, str]
     at_risk: tuple[AtRisk, ...]
-    losses: tuple[str, ...] = ()
+    losses: tuple[str, ...]
+    shown: tuple[Shown, ...]
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,8 @@ class Work:
             known = _read(file)
             if known and hashes(destination) == known["files"]:
                 risks = tuple(AtRisk(**one) for one in known["at_risk"])
-                return Finished(known["n_frames"], known["files"], risks, tuple(known["losses"]))
+                unchanged = tuple(Shown(**one) for one in known["shown"])
+                return Finished(known["n_frames"], known["files"], risks, tuple(known["losses"]), unchanged)
             file.unlink()
         if destination.exists() and may_replace(self.folder, number):
             shutil.rmtree(self.place(number) / "out", ignore_errors=True)
