@@ -82,7 +82,7 @@ def test_a_run_that_goes_on_does_not_decide_again(tmp_path, monkeypatch):
     monkeypatch.setattr(Loop, "likeness", lambda *_: 0.0)
     go("whole.png")
     with monkeypatch.context() as context:
-        context.setattr(Composer, "compose", stopped)
+        context.setattr(Composer, "key", stopped)
         with pytest.raises(KeyboardInterrupt):
             go("safe.png")
     monkeypatch.setattr(Loop, "likeness", lambda *_: 0.99)  # whoever is judged now would be masked

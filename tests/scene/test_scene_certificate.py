@@ -192,7 +192,7 @@ def test_work_knows_what_is_finished(tmp_path):
     work.ending(0)
     assert may_replace(work.folder, 0)
     out.write_bytes(b"done")
-    finished = Finished(1, hashes(out), (AtRisk("P1", 0, 0, 0.0, 0.0, "small"),), (Shown("P2", "kept"),))
+    finished = Finished(1, hashes(out), (AtRisk("P1", 0, 0, 0.0, 0.0, "small"),), ("sound",), (Shown("P2", "kept"),))
     work.done(0, finished)
     again = Work.begin(tmp_path / "work", ["f"], "o", None, resume=True)
     assert again.seed == 5
