@@ -245,7 +245,7 @@ def test_1_when_the_disk_is_full_and_nothing_is_left_behind(start, people, publi
     assert "File too large" in stderr
     assert "Traceback" not in stderr
     assert left_in(tmp_path) == {"linkage.json"}
-    assert not (tmp_path / "state").exists()
+    assert not (tmp_path / "state" / "released.jsonl").exists()  # it is not remembered as released
 
 
 def test_130_when_interrupted_at_work_and_nothing_is_left_behind(start, tmp_path):
