@@ -77,7 +77,7 @@ def test_the_name_of_a_file_is_no_folder_for_several(photo, nobody, run, tmp_pat
 def test_a_photograph_and_a_recording_of_one_name_have_their_own_certificates(film, nobody, run, tmp_path):  # noqa: F811
     run("deidentify", nobody, "-o", tmp_path / "a.png", "-m", "fill", code=3)
     run("deidentify", film, "-o", tmp_path / "a.mp4", "-m", "fill", code=0)
-    assert left_in(tmp_path) == {"a.png", "a.certificate.json", "a.mp4", "a.mp4.certificate.json"}
+    assert left_in(tmp_path) == {"a.png", "a.certificate.json", "a.at-risk.csv", "a.mp4", "a.mp4.certificate.json"}
     for name in ("a.png", "a.mp4"):
         assert "as certified" in run("verify", tmp_path / name, code=0).output
     run("deidentify", film, "-o", tmp_path / "a.mp4", "-m", "fill", "--force", code=0)
