@@ -11,6 +11,7 @@ ORDER = (
     "data",
     "errors",
     "progress",
+    "parameters",
     "faces",
     "models",
     "spaces",
@@ -21,6 +22,7 @@ ORDER = (
     "methods",
     "recipes",
     "deidentify",
+    "claims",
     "verification",
     "attacks",
     "utility",
@@ -35,8 +37,8 @@ ORDER = (
 """Top to bottom: a room may import itself and what comes before it."""
 
 NEVER = {
-    "attacks": {"methods", "recipes", "deidentify", "verification"},
-    "utility": {"methods", "recipes", "deidentify", "verification"},
+    "attacks": {"methods", "recipes", "deidentify", "claims", "verification"},
+    "utility": {"methods", "recipes", "deidentify", "claims", "verification"},
     "methods": {"models"},
     "privacy": {"models"},
 }

@@ -1,5 +1,6 @@
 """What the README shows, works."""
 
+import doctest
 import re
 from pathlib import Path
 
@@ -13,6 +14,12 @@ TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 def test_python_blocks_run(block, capsys):
     exec(compile(block, "README.md", "exec"), {})  # noqa: S102 -- our own README
     assert capsys.readouterr().out
+
+
+def test_the_python_page_runs():
+    failed, tried = doctest.testfile(str(ROOT / "docs" / "python.md"), module_relative=False)
+    assert tried > 10
+    assert not failed
 
 
 def test_every_command_and_option_it_names_exists():

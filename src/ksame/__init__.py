@@ -9,12 +9,19 @@
 
 __version__ = "0.1.0"
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ksame.deidentify import deidentify
 from ksame.faces import FaceSet, Template, load_folder, register
 from ksame.photographs import load_photographs
 from ksame.privacy import Certificate, Linkage, Release, read_release, write_release
 from ksame.recipes import REGISTRY, Recipe, recipe
 from ksame.synthetic import synthetic
+
+if TYPE_CHECKING:
+    from ksame.audit import audit
+    from ksame.verification import verify
 
 __all__ = [
     "REGISTRY",
@@ -24,6 +31,7 @@ __all__ = [
     "Recipe",
     "Release",
     "Template",
+    "audit",
     "deidentify",
     "load_folder",
     "load_photographs",
@@ -31,5 +39,20 @@ __all__ = [
     "recipe",
     "register",
     "synthetic",
+    "verify",
     "write_release",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what takes long to load when it is first used."""
+    if name == "audit":  # the package itself, which can be called
+        return import_module("ksame.audit")
+    if name == "verify":
+        return import_module("ksame.verification").verify
+    raise AttributeError(f"module 'ksame' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return also what is not loaded yet."""
+    return sorted({*globals(), *__all__})

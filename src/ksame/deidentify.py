@@ -13,10 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame import __version__
-from ksame.errors import GuaranteeError, InputError, KsameWarning, PrivacyWarning, parameter_error
+from ksame.errors import (
+    GuaranteeError,
+    InputError,
+    KsameWarning,
+    PrivacyWarning,
+    TooFewError,
+    UsageError,
+    seed_number,
+)
+from ksame.faces.duplicates import Names, one_name_each
 from ksame.faces.faceset import ByteArray, FaceSet, FloatArray, quantise
 from ksame.methods.base import Outcome, Problem
 from ksame.privacy.certificate import (
+    LEARNED_ON,
     Certificate,
     Check,
     Counts,
@@ -24,11 +34,16 @@ from ksame.privacy.certificate import (
     PromiseRecord,
     release_digest,
 )
-from ksame.privacy.linkage import Linkage, LinkedFace, WithheldFace
-from ksame.privacy.models import Evidence, PrivacyModel
+from ksame.privacy.guard import too_near
+from ksame.privacy.homogeneity import homogeneity
+from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, sealed
+from ksame.privacy.memory import compared
+from ksame.privacy.models import Evidence, KAnonymity, NoGuarantee, PrivacyModel, patterns
 from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
+from ksame.privacy.rounding import rough
+from ksame.privacy.series import Occasion, continued, split
 from ksame.progress import Track, silent
-from ksame.recipes import Recipe
+from ksame.recipes import REGISTRY, Recipe
 from ksame.spaces import EigenSpace, FaceModels, FaceModelSpace, FaceSpace, PixelSpace
 
 
@@ -60,8 +75,10 @@ def deidentify(
     *,
     seed: int | None = None,
     reference: FaceSet | None = None,
-    reuse: Linkage | None = None,
+    after: Linkage | None = None,
+    names: Names = "refuse",
     provenance: Provenance | None = None,
+    remember: bool = True,
     track: Track = silent,
 ) -> tuple[Release, Linkage]:
     """De-identify a face set.
@@ -76,10 +93,17 @@ def deidentify(
         Makes the run repeatable; fresh entropy of the operating system when None. Either way it is part of the linkage.
     reference : FaceSet, optional
         Other people, for the maps (the street corner); the faces themselves when None (the office building).
-    reuse : Linkage, optional
-        Of an earlier release of the same people, whose groups are used again.
+    after : Linkage, optional
+        Of the latest release of a series. Its faces are repeated byte for byte, whoever has left, and only people who
+        are not in it yet get new ones; see :mod:`ksame.privacy.series`.
+    names : {"refuse", "merge", "keep"}
+        What becomes of names under which nearly the same photograph stands: an error, one person, or different people
+        all the same, which the certificate then says.
     provenance : Provenance, optional
         What is not among ``faces`` although it was given, and where labels come from.
+    remember : bool
+        Ask the ledger of this machine whether these pictures were released before, with other groups, and let
+        :func:`ksame.write_release` remember them. False for trials that nobody will publish.
     track : Track
         Shows progress.
 
@@ -94,6 +118,8 @@ def deidentify(
     ------
     GuaranteeError
         When the promise does not hold on the bytes that would be released.
+    InputError
+        When faces cannot be used, or the ledger cannot be read.
 
     Examples
     --------
@@ -103,20 +129,79 @@ def deidentify(
     (0.3333333333333333, 6)
     """
     faces.require_varied()
-    if reuse is not None:
-        recipe = recipe.with_groups(reuse.groups)
-    if seed is not None and seed < 0:
-        raise parameter_error("seed", "deidentify", "zero or a positive integer", seed)
-    used = secrets.randbits(63) if seed is None else int(seed)
+    used = secrets.randbits(63) if seed is None else seed_number("deidentify", seed)
+    given = provenance or Provenance()
+    if REGISTRY[recipe.name].promise != "nothing":
+        faces, notes = one_name_each(faces, names, settled=() if after is None else after.people)
+        given = replace(given, warnings=(*given.warnings, *notes))
+        for note in notes:
+            warnings.warn(note, PrivacyWarning, stacklevel=2)
+    if after is None:
+        release, linkage = _release(faces, recipe, used, reference, given, track)
+    else:
+        release, linkage = _next_release(faces, recipe, used, reference, given, track, after)
+    return (compared(release, linkage, faces, after) if remember else release), linkage
+
+
+def _release(
+    faces: FaceSet, recipe: Recipe, seed: int, reference: FaceSet | None, provenance: Provenance, track: Track
+) -> tuple[Release, Linkage]:
+    """Release faces by themselves."""
     problem, space = pose(faces, recipe, reference)
-    outcome = recipe.method.run(problem, np.random.default_rng(used), track)
+    outcome = recipe.method.run(problem, np.random.default_rng(seed), track)
     for message in outcome.warnings:
-        warnings.warn(message, PrivacyWarning, stacklevel=2)
+        warnings.warn(message, PrivacyWarning, stacklevel=3)
     _warn_full_rank(recipe, space, len(faces))
     draft = _Draft.of(faces, outcome, quantise(space.decode(outcome.surrogates)), space.landmarks(outcome.surrogates))
     originals = FaceModels(space.encode(faces), faces.subjects)
-    draft, evidence = _protected(draft, outcome.promise, space, originals, problem.models)
-    return _certify(faces, recipe, space, draft, evidence, used, reference, provenance or Provenance())
+    draft, evidence = _protected(draft, outcome.promise, space, originals, problem.models, quantise(faces.images))
+    return _certify(faces, recipe, space, draft, evidence, seed, reference, provenance)
+
+
+def _next_release(
+    faces: FaceSet,
+    recipe: Recipe,
+    seed: int,
+    reference: FaceSet | None,
+    provenance: Provenance,
+    track: Track,
+    after: Linkage,
+) -> tuple[Release, Linkage]:
+    """Repeat the faces of a series and release newcomers among themselves; where they are too few, they wait."""
+    after.require_series()
+    if not REGISTRY[recipe.name].promise.startswith(KAnonymity.name):
+        raise UsageError(f"{recipe.name} forms no groups that could be continued. Leave --after out.")
+    series = after.history[-1]
+    parts = split(faces, after)
+    waiting = [*provenance.withheld, *parts.unused]
+    method = _method(recipe, recipe.space, reference, provenance)
+    notes = list(provenance.warnings)
+    added = None
+    if parts.newcomers is not None:
+        try:
+            _require_people(parts.newcomers, recipe, series.k)
+            added = _release(parts.newcomers, recipe, seed, reference, Provenance(labels=provenance.labels), track)
+        except (GuaranteeError, TooFewError) as error:
+            new = zip(parts.newcomers.names, parts.newcomers.subjects, strict=True)
+            waiting += [WithheldFace(source=n, subject=str(s), reason=f"newcomers wait: {error}") for n, s in new]
+        else:
+            certificate = added[0].certificate
+            method, waiting = certificate.method, [*waiting, *added[1].withheld]
+            notes += certificate.warnings
+            if 1.0 / series.k < (certificate.promise.bound or 0.0):
+                notes.append(
+                    f"Faces of the newcomers stand for fewer people than those before them; the promise of the series "
+                    f"falls from 1/{series.k} to 1/{round(1.0 / (certificate.promise.bound or 1.0))}."
+                )
+                warnings.warn(notes[-1], PrivacyWarning, stacklevel=3)
+    return continued(after, added, Occasion(method, provenance.unreadable, tuple(notes), _software()), waiting)
+
+
+def _require_people(newcomers: FaceSet, recipe: Recipe, k: int) -> None:
+    """Raise when there are fewer newcomers than share a face, or than the method can work on."""
+    need = max(recipe.method.min_subjects, int(recipe.params().get("k", k)))
+    if newcomers.n_subjects < need:
+        raise TooFewError(f"{newcomers.n_subjects} are fewer than the {need} people that {recipe.name} needs here")
 
 
 def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Problem, FaceSpace]:
@@ -133,8 +218,9 @@ def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Pro
                 KsameWarning,
                 stacklevel=3,
             )
-    space = recipe.space.fit(faces)
-    distance = None if recipe.distance_space is None else recipe.distance_space.fit(faces).encode(faces)
+    fitted = recipe.fitted(faces)
+    space = fitted.space
+    distance = None if fitted.distance_space is None else fitted.distance_space.encode(faces)
     problem = Problem(
         space.encode(faces),
         faces.subjects,
@@ -144,8 +230,15 @@ def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Pro
         None if reference is None else FaceModels(space.encode(reference), reference.subjects),
         distance,
         space.stranger if isinstance(space, FaceModelSpace) else None,
+        lambda codes: _written(space, codes),
     )
     return problem, space
+
+
+def _written(space: FaceSpace, codes: FloatArray) -> FloatArray:
+    """Return codes as they are read back from the bytes that would be released."""
+    nobody = np.zeros(len(codes), dtype=np.intp).astype(str)
+    return space.encode(FaceSet(quantise(space.decode(codes)), nobody, space.landmarks(codes)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,10 +272,14 @@ class _Draft:
             outcome.warnings,
         )
 
-    def without(self, rows: set[int], reasons: Mapping[int, str]) -> _Draft:
-        """Withhold some of the faces."""
-        keep = [i for i in range(len(self.faces)) if i not in rows]
-        withheld = {**self.withheld, **{s: reasons[i] for i in rows for s in self.sources[i]}}
+    def without(self, reasons: Mapping[int, str], every: str) -> _Draft:
+        """Withhold some of the faces; all of them are too many."""
+        if not reasons:
+            return self
+        if len(reasons) == len(self.faces):
+            raise GuaranteeError(f"{every}: it {next(iter(reasons.values()))}. Nothing was written.")
+        keep = [i for i in range(len(self.faces)) if i not in reasons]
+        withheld = {**self.withheld, **{s: reason for i, reason in reasons.items() for s in self.sources[i]}}
         return replace(
             self,
             faces=self.faces[keep],
@@ -201,18 +298,23 @@ class _Draft:
 
 
 def _protected(
-    draft: _Draft, promise: PrivacyModel, space: FaceSpace, originals: FaceModels, models: FaceModels
+    draft: _Draft,
+    promise: PrivacyModel,
+    space: FaceSpace,
+    originals: FaceModels,
+    models: FaceModels,
+    pictures: ByteArray,
 ) -> tuple[_Draft, tuple[PrivacyModel, Evidence]]:
-    """Check the promise on the bytes; withhold single faces that break it, or refuse the whole release."""
+    """Check the bytes; withhold originals and single faces that break the promise, or refuse the whole release."""
     evidence = draft.evidence(space, originals, models)
+    near = {} if isinstance(promise, NoGuarantee) else too_near(evidence, pictures)
+    if near:
+        draft = draft.without(near, "Every face shows somebody")
+        evidence = draft.evidence(space, originals, models)
     violations = promise.check(evidence)
     if violations and promise.per_face:
         reasons = {v.face: v.reason for v in violations if v.face is not None}
-        if len(reasons) == len(draft.faces):
-            raise GuaranteeError(
-                f"Every face breaks the promise of {promise.name}: {violations[0].reason}. Nothing was written."
-            )
-        draft = draft.without(set(reasons), reasons)
+        draft = draft.without(reasons, f"Every face breaks the promise of {promise.name}")
         evidence = draft.evidence(space, originals, models)
         violations = promise.check(evidence)
     if violations:
@@ -220,7 +322,12 @@ def _protected(
             f"The promise of {promise.name} does not hold on the bytes to be released: a face {violations[0].reason}. "
             "Nothing was written."
         )
-    return draft, (promise, evidence)
+    settled = promise.settled(evidence)
+    if settled != promise:
+        note = f"{promise.name}: {settled.risk_bound().scope}."
+        warnings.warn(note, PrivacyWarning, stacklevel=4)
+        draft = replace(draft, warnings=(*draft.warnings, note))
+    return draft, (settled, evidence)
 
 
 def _certify(
@@ -235,17 +342,12 @@ def _certify(
 ) -> tuple[Release, Linkage]:
     promise, evidence = judged
     secret = {**draft.secrets, **promise.measure_faces(evidence)}
-    hashes = hashes_of(encode_release(draft.faces))
+    encoded = encode_release(draft.faces)
+    hashes = hashes_of(encoded)
+    shared = isinstance(promise, KAnonymity)  # only faces that people share can be repeated in a later release
     stood_for = {i for source in draft.sources for i in source}
     certificate = Certificate(
-        method=MethodRecord(
-            name=recipe.name,
-            params=recipe.params(),
-            coding=space.name,
-            coding_params=space.params(),
-            reference="the faces themselves" if reference is None else "other people",
-            labels=provenance.labels,
-        ),
+        method=_method(recipe, space, reference, provenance),
         counts=Counts(
             originals=len(faces) + len(provenance.withheld),
             subjects=faces.n_subjects,
@@ -257,20 +359,15 @@ def _certify(
         ),
         promise=PromiseRecord.of(promise),
         figures={
-            **{name: _rough(value) for name, value in draft.figures.items()},
+            **{name: rough(value) for name, value in draft.figures.items()},
             **promise.measure(evidence),
+            **_label_figures(faces, recipe, promise, draft),
         },
-        checks=(
-            Check(
-                name=promise.name,
-                how="on the 8-bit images, encoded again, with linkage and originals",
-                passed=True,
-            ),
-        ),
+        checks=(Check.of(promise),),
         warnings=(*provenance.warnings, *draft.warnings),
         files=hashes,
         digest=release_digest(hashes),
-        software={"ksame": __version__, "numpy": np.__version__, "python": platform.python_version()},
+        software=_software(),
     )
     linkage = Linkage(
         release_digest=certificate.digest,
@@ -282,6 +379,7 @@ def _certify(
                 sources=tuple(faces.names[s] for s in draft.sources[i]),
                 group=draft.groups[i],
                 figures={name: values[i] for name, values in secret.items()},
+                face=hashes[face_name(i)] if shared else None,
             )
             for i in range(len(draft.faces))
         ),
@@ -290,13 +388,37 @@ def _certify(
             WithheldFace(source=faces.names[i], subject=str(faces.subjects[i]), reason=reason)
             for i, reason in sorted(draft.withheld.items())
         ),
+        kept=sealed(encoded[face_name(i)] for i in range(len(draft.faces))) if shared else {},
+        history=(
+            (PastRelease(number=1, digest=certificate.digest, k=promise.real),)
+            if isinstance(promise, KAnonymity)
+            else ()
+        ),
     )
     return Release(draft.faces, certificate), linkage
 
 
-def _rough(value: float) -> float:
-    """Round an aggregate to three digits: enough to compare, too little to test guesses against."""
-    return float(f"{value:.3g}") if isinstance(value, float) else value
+def _label_figures(faces: FaceSet, recipe: Recipe, promise: PrivacyModel, draft: _Draft) -> dict[str, float]:
+    """Return what a kept label tells of people who share a face."""
+    if recipe.select is None or not isinstance(promise, KAnonymity):
+        return {}
+    labels = faces.attribute(recipe.select)
+    return homogeneity(patterns(draft.faces), [str(labels[source[0]]) for source in draft.sources])
+
+
+def _method(recipe: Recipe, space: FaceSpace, reference: FaceSet | None, provenance: Provenance) -> MethodRecord:
+    return MethodRecord(
+        name=recipe.name,
+        params=recipe.params(),
+        coding=space.name,
+        coding_params={**space.params(), **({"learned_on": LEARNED_ON} if recipe.fitted_ else {})},
+        reference="the faces themselves" if reference is None else "other people",
+        labels=provenance.labels,
+    )
+
+
+def _software() -> dict[str, str]:
+    return {"ksame": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
 def _warn_full_rank(recipe: Recipe, space: FaceSpace, n: int) -> None:

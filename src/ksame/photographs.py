@@ -13,6 +13,7 @@ from ksame.errors import InputError
 from ksame.faces.faceset import FaceSet, FloatArray
 from ksame.faces.folder import Entry, gather, list_entries, read_each
 from ksame.faces.landmarks import eyes_and_nose
+from ksame.faces.reading import StrPath
 from ksame.faces.registration import Template, register
 from ksame.models import BLENDSHAPES, Detection, Detector, FaceMesh, Mesh
 from ksame.progress import Track, silent
@@ -91,9 +92,9 @@ class Finder:
 
 
 def load_photographs(
-    folder: Path,
+    folder: StrPath,
     *,
-    labels: Path | None = None,
+    labels: StrPath | None = None,
     template: Template | None = None,
     skip_unreadable: bool = False,
     track: Track = silent,
@@ -114,6 +115,7 @@ def load_photographs(
     InputError
         When files cannot be read, or no photograph shows exactly one face.
     """
+    folder = Path(folder)
     shape = template or Template.portrait()
     finder = Finder()
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ksame.errors import UsageError, parameter_error
+from ksame.faces.faceset import FaceSet
 from ksame.heads.portrait import PortraitSpace
 from ksame.methods import (
     AdHoc,
@@ -28,11 +29,12 @@ from ksame.methods import (
     TMask,
     WrongMap,
 )
+from ksame.parameters import Parameters
 from ksame.spaces import AamSpace, EigenSpace, FaceModelSpace, FaceSpace, PixelSpace
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Parameters):
     """A method in a coding, ready to run.
 
     Attributes
@@ -45,6 +47,8 @@ class Recipe:
         Another coding in which neighbours are sought.
     select : str, optional
         The label that is kept.
+    fitted_ : bool, optional
+        Whether the codings were learned already, see :meth:`fit`.
     """
 
     name: str
@@ -52,6 +56,22 @@ class Recipe:
     space: FaceSpace
     distance_space: FaceSpace | None = None
     select: str | None = None
+    fitted_: bool | None = None
+
+    def fit(self, faces: FaceSet) -> Recipe:
+        """Return the recipe with codings learned on ``faces``, for people who come later.
+
+        Without it, :func:`ksame.deidentify` learns them on the faces it is given. Newcomers are grouped among
+        themselves, in groups of at least k: who was learned on takes no part in any face.
+        """
+        return replace(replace(self, fitted_=None).fitted(faces), fitted_=True)
+
+    def fitted(self, faces: FaceSet) -> Recipe:
+        """Return the recipe as it was fitted, or fitted on these faces."""
+        if self.fitted_:
+            return self
+        distance = None if self.distance_space is None else self.distance_space.fit(faces)
+        return replace(self, space=self.space.fit(faces), distance_space=distance)
 
     def params(self) -> dict[str, Any]:
         """Return the public parameters, from which :func:`recipe` builds the same recipe again."""
@@ -60,15 +80,6 @@ class Recipe:
             params["distance"] = self.distance_space.name
             params["components"] = self.distance_space.params()["n_components"]
         return params
-
-    def with_groups(self, groups: Mapping[str, int]) -> Recipe:
-        """Return the recipe with the groups of an earlier release."""
-        method = self.method
-        if isinstance(method, Select) and isinstance(method.inner, KSame):
-            return replace(self, method=replace(method, inner=replace(method.inner, reuse=groups)))
-        if isinstance(method, KSame):
-            return replace(self, method=replace(method, reuse=groups))
-        raise UsageError(f"{self.name} forms no groups that could be reused. Leave --reuse out.")
 
 
 @dataclass(frozen=True)
@@ -145,6 +156,8 @@ def recipe(
         accepted = ", ".join(entry.accepts) or "no parameters"
         raise UsageError(f"{name} takes no {', '.join(repr(u) for u in unknown)}. It takes: {accepted}.")
     method = entry.build(**{**entry.defaults, **given})
+    if select is None and small_classes != "error":
+        raise UsageError("Small classes come of a label that is kept; add --select, or leave --small-classes out.")
     if select is not None:
         method = Select(method, select, small_classes)  # type: ignore[arg-type]  # checked by Select itself
     chosen = coding or entry.coding

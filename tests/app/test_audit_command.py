@@ -4,6 +4,7 @@ import json
 import shutil
 
 import jsonschema
+import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
@@ -145,3 +146,46 @@ def test_the_help_names_what_there_is():
 
     assert tuple(SCENARIOS) == command.SCENARIOS
     assert tuple(DEFAULT) == command.DEFAULT
+
+
+@pytest.mark.parametrize("honest", [True, False])
+def test_an_earlier_release_is_subtracted(run, people, tmp_path, honest):
+    """A later folder with new means over fewer members names the leavers; a series does not."""
+    link, later = tmp_path / "1.json", tmp_path / "2.json"
+    run("release", people, "-o", tmp_path / "1", "-k", 3, "--seed", 5, "--link-table", link, code=0)
+    words = ("-k", 3, "--after", link, "--link-table", later)
+    run("release", people, "-o", tmp_path / "2", *words, code=0)
+    report = ("-o", tmp_path / "r.html", *PLAIN, "--scenarios", "naive,differencing", "--json")
+    earlier = ("--earlier", tmp_path / "1", "--earlier-linkage", link)
+    if honest:
+        found = run("audit", people, tmp_path / "2", "--linkage", later, *earlier, *report)
+    else:
+        (tmp_path / "bad" / "faces").mkdir(parents=True)
+        groups: dict[int, list[dict]] = {}
+        for face in json.loads(link.read_text())["faces"]:
+            groups.setdefault(face["group"], []).append(face)
+        rows = ["original,released"]
+        for number, group in groups.items():
+            left = [np.asarray(Image.open(people / face["sources"][0]), dtype=float) for face in group[1:]]
+            mean = Image.fromarray(np.rint(np.mean(left, axis=0)).astype(np.uint8))
+            for i, face in enumerate(group[1:]):
+                mean.save(tmp_path / "bad" / "faces" / f"{number}-{i}.png")
+                rows.append(f"{face['sources'][0]},faces/{number}-{i}.png")
+        (tmp_path / "pairs.csv").write_text("\n".join(rows) + "\n")
+        found = run("audit", people, tmp_path / "bad", "--pairs", tmp_path / "pairs.csv", *earlier, *report)
+    attacks = {a["scenario"]: a for a in json.loads(found.stdout)["attacks"]}
+    rate = attacks["differencing"]["rank1"]
+    assert rate <= 1 / 3 + 1e-9 if honest else rate > 0.9
+
+
+def test_faces_of_people_who_left_are_not_judged(run, people, tmp_path):
+    link, later = tmp_path / "1.json", tmp_path / "2.json"
+    run("release", people, "-o", tmp_path / "1", "-k", 3, "--link-table", link, code=0)
+    shutil.copytree(people, tmp_path / "in")
+    (tmp_path / "in" / "photo-Zk9-0003.png").unlink()
+    lines = [line for line in (people / "labels.csv").read_text().splitlines() if "0003.png" not in line]
+    (tmp_path / "in" / "labels.csv").write_text("\n".join(lines) + "\n")
+    run("release", tmp_path / "in", "-o", tmp_path / "2", "-k", 3, "--after", link, "--link-table", later, code=0)
+    words = ("--linkage", later, "-o", tmp_path / "r.html", *PLAIN, "--json")
+    told = json.loads(run("audit", tmp_path / "in", tmp_path / "2", *words, code=3).stdout)
+    assert told["counts"]["not_judged"] == 1

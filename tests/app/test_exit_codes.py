@@ -43,7 +43,7 @@ def left_in(folder: Path) -> set[str]:
         (("-k", 11, "--select", "kind", "--small-classes", "drop"), "No class of 'kind' has the 11 people"),
         (("-k", 3, "--select", "gender", "--small-classes", "ignore"), "'error', 'merge' or 'drop'"),
         (("-m", "blur", "--select", "gender"), "blur alters every face by itself"),
-        (("-k", 3, "--size", "big"), "--size must be WIDTHxHEIGHT"),
+        (("-k", 3, "--size", "big"), "must be WIDTHxHEIGHT"),
         (("-k", 3, "--size", "2x2"), "The 'width' parameter of Template"),
         (("--no-such-option",), "No such option"),
     ],
@@ -118,8 +118,8 @@ def test_2_for_originals_without_a_link_table(run, published, people):
     assert "--linkage" in run("verify", published.folder, "--originals", people, code=2).stderr
 
 
-def test_2_for_groups_reused_by_a_method_that_forms_none(run, people, published, tmp_path):
-    words = ("-m", "blur", "--reuse", published.linkage)
+def test_2_for_a_series_continued_by_a_method_that_forms_no_groups(run, people, published, tmp_path):
+    words = ("-m", "blur", "--after", published.linkage)
     assert "forms no groups" in run("release", people, "-o", tmp_path / "out", *words, code=2).stderr
 
 
@@ -192,8 +192,8 @@ def test_5_for_k_diff_furthest_with_several_images_of_a_person(run, pairs, tmp_p
         (("--select", "age"), "no label 'age' (labels they carry: gender, kind)"),
         (("--sign", "{people}/labels.csv"), "not a readable private key"),
         (("--sign", "{keys}/none.pem"), "not a readable private key"),
-        (("--reuse", "{people}/labels.csv"), "not a ksame link table"),
-        (("--reuse", "{people}/none.json"), "link table cannot be read"),
+        (("--after", "{people}/labels.csv"), "not a ksame link table"),
+        (("--after", "{people}/none.json"), "link table cannot be read"),
         (("--reference", "{people}/none"), "no such folder"),
         (("--labels", "{people}/none.csv"), "cannot be read"),
     ],
@@ -245,7 +245,7 @@ def test_1_when_the_disk_is_full_and_nothing_is_left_behind(start, people, publi
     assert "File too large" in stderr
     assert "Traceback" not in stderr
     assert left_in(tmp_path) == {"linkage.json"}
-    assert not (tmp_path / "state").exists()
+    assert not (tmp_path / "state" / "released.jsonl").exists()  # it is not remembered as released
 
 
 def test_130_when_interrupted_at_work_and_nothing_is_left_behind(start, tmp_path):

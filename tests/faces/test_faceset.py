@@ -28,10 +28,10 @@ def some(**changes):
         ({"images": np.where(np.arange(2)[:, None, None, None] == 0, np.inf, TWO)}, "Images 0 hold NaN or infinity"),
         ({"images": TWO * 255}, "from 0 to 255; divide by 255"),
         ({"images": TWO - 0.5}, "from -0.5 to 0.5"),
-        ({"images": np.full((2, 4, 3, 1), -1, dtype=np.int16)}, "must lie in"),
+        ({"images": np.full((2, 4, 3, 1), -1, dtype=np.int16)}, "from -1 to -1"),
         ({"subjects": ["ann"]}, "Expected 2 subjects.*Got 1"),
         ({"names": ["a.png"]}, "Expected 2 names.*Got 1"),
-        ({"attributes": {"gender": ["F"]}}, "'gender' must have 2 values.*Got 1"),
+        ({"attributes": {"gender": ["F"]}}, "Expected 2 labels 'gender', one for each image. Got 1"),
         ({"landmarks": np.zeros((2, 3))}, r"Landmarks must have shape \(2, n_points, 2 or 3\). Got \(2, 3\)"),
         ({"landmarks": np.zeros((1, 3, 2))}, r"Got \(1, 3, 2\)"),
         ({"landmarks": np.zeros((2, 2, 4))}, r"Got \(2, 2, 4\)"),
@@ -43,7 +43,7 @@ def test_what_cannot_be_a_face_set_is_refused_with_what_was_found(changes, words
         some(**changes)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int32", ">u2"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", ">u2"])
 def test_integers_are_scaled_by_their_type(dtype):
     top = np.iinfo(dtype).max
     faces = some(images=np.array([0, top], dtype=dtype).reshape(2, 1, 1, 1))

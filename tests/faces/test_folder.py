@@ -259,3 +259,10 @@ def test_progress_sees_every_file(with_bad):
 
     load_folder(with_bad, skip_unreadable=True, track=track)
     assert seen == [("reading pictures", 3)]
+
+
+def test_landmarks_far_outside_the_picture_are_refused(two, table):
+    """Registering to them would blur the picture with a kernel of millions of pixels, and never end."""
+    folder = table(f"file,subject,{POINTS}", f"a.png,A,{EYES}", "b.png,B,7,12,1e9,12,11.5,18")
+    with pytest.raises(InputError, match="b.png: the landmarks lie far outside the picture"):
+        load_folder(folder, template=Template.eyes_and_nose(24, 32))

@@ -101,7 +101,7 @@ def test_levels_rise_to_the_strongest(level):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Pixelate(0), "'p' parameter of pixelate must be a number at least 1. Got 0"),
+        (lambda: Pixelate(0), "'p' parameter of pixelate must be an integer in .1, 65535.. Got 0"),
         (lambda: Blur(0.0), "'sigma' parameter of blur"),
         (lambda: Threshold(300), "'t' parameter of threshold must be a number in \\[0, 255\\]. Got 300"),
         (lambda: Noise(-1), "'m' parameter of noise"),

@@ -120,6 +120,38 @@ def test_wrong_map_makes_somebody_else_nearer_by_the_smallest_change(faces):
     assert "rank 2" in " ".join(release.certificate.promise.not_promised)
 
 
+@pytest.fixture
+def one_of_many_pictures() -> FaceSet:
+    """Twenty-one people, of whom one has twelve images and the others one."""
+    full = drawn_faces(21, 12, seed=4, width=24, height=32)
+    image, person = np.arange(len(full)) % 12, np.arange(len(full)) // 12
+    return full.take((image == 0) | (person == 7))
+
+
+@pytest.mark.parametrize("name", ["epsilon-k-map", "wrong-map"])
+def test_the_number_of_faces_names_nobody(one_of_many_pictures, name):
+    """Whoever guessed the person with twelve images was right in more than a third of all faces."""
+    faces = one_of_many_pictures
+    release, linkage = deidentify(faces, recipe(name), seed=0)
+    who, counts = np.unique([face.subject for face in linkage.faces], return_counts=True)
+    assert counts.max() == 1
+    assert len(who) + len({w.subject for w in linkage.withheld}) == 21
+    assert release.certificate.counts.merged == 11
+    sources = [s for face in linkage.faces for s in face.sources] + [w.source for w in linkage.withheld]
+    assert sorted(sources) == sorted(faces.names)
+
+
+def test_equal_counts_stay_as_they_are(family):
+    release, _ = deidentify(family, recipe("epsilon-k-map", k=3), seed=0)
+    assert len(release.faces) == len(family)
+
+
+def test_epsilon_map_warns_of_uneven_counts(one_of_many_pictures):
+    with pytest.warns(PrivacyWarning, match="people have 1 to 12 faces each"):
+        release, _ = deidentify(one_of_many_pictures, recipe("epsilon-map"), seed=0)
+    assert any("how many a person has may tell" in warning for warning in release.certificate.warnings)
+
+
 def test_wrong_map_by_hand():
     codes = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 10.0]])
     outcome = WrongMap(margin=0.1).run(problem(codes), np.random.default_rng(0))

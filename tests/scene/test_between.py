@@ -53,7 +53,7 @@ def composer(cast, network):
 def asked(scene, network, frames=None):
     """Return the new frames and how often the network was asked for them."""
     network.count = 0
-    made = list(composed(scene[0] if frames is None else frames, composer(scene[1], network)))
+    made = [new for _, new in composed(scene[0] if frames is None else frames, composer(scene[1], network))]
     return made, network.count
 
 
@@ -105,7 +105,8 @@ def test_large_frames_do_not_wait_for_each_other(scene, network, monkeypatch):
 def test_a_frame_comes_out_the_same_wherever_a_run_goes_on(scene, network, begin):
     whole, _ = asked(scene, network)
     first = first_needed(begin)
-    rest = list(islice(composed(scene[0][first:], composer(scene[1], network), workers=3), begin - first, None))
+    both = islice(composed(scene[0][first:], composer(scene[1], network), workers=3), begin - first, None)
+    rest = [new for _, new in both]
     assert len(rest) == len(whole) - begin
     assert all(np.array_equal(a, b) for a, b in zip(whole[begin:], rest, strict=True))
 

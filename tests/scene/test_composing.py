@@ -114,6 +114,14 @@ def test_two_people_of_one_picture_are_two_however_alike():
     assert len(everyone.people) == 2
 
 
+def test_the_names_of_one_file_are_the_names_of_the_batch():
+    people = [person(name, [1.0, 0] if name == "P10" else None) for name in ("P2", "P10", "the guest")]
+    everyone = join([cast_of(*people)], 0.45)
+    assert everyone.names == {(0, one.name): one.name for one in people}
+    assert everyone.people == ("P2", "P10", "the guest")
+    assert everyone.strangers == {"P2", "the guest"}
+
+
 def test_nobody_without_an_embedding_is_joined():
     everyone = join([cast_of(person("P1", None)), cast_of(person("P1", None))], 0.45)
     assert len(everyone.people) == 2

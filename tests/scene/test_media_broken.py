@@ -1,14 +1,17 @@
 """Files that cannot be used: each is refused with its reason."""
 
+import io
 import struct
+from fractions import Fraction
 
 import av
 import numpy as np
 import pytest
+from PIL import Image
 
 from ksame.errors import ExitCode, InputError
 from ksame.scene.media import open_media
-from scene.clips import make_clip, numbers
+from scene.clips import SIZE, drawn_frame, make_clip, numbers
 from scene.test_media_writing import SOURCES
 
 
@@ -116,7 +119,7 @@ def test_encrypted_mkv(tmp_path):
 
 def test_heic(tmp_path):
     (tmp_path / "photo.heic").write_bytes(b"\x00\x00\x00\x18ftypheic" + bytes(200))
-    refused(tmp_path / "photo.heic", "HEIC")
+    refused(tmp_path / "photo.heic", "pip install pi-heif|not a readable picture")
 
 
 def test_damaged_in_the_middle(tmp_path):
@@ -125,5 +128,39 @@ def test_damaged_in_the_middle(tmp_path):
     middle = len(data) // 2
     data[middle : middle + 400] = bytes(400)
     path.write_bytes(data)
-    with pytest.raises(InputError, match="clip.mov: frame . cannot be decoded"):
+    with pytest.raises(InputError, match="clip.mov: frame . is damaged"):
         list(open_media(path).frames())
+
+
+def test_headers_that_break_off(tmp_path):
+    for number, start in enumerate([bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c"), b"RIFF\0\0", b"GIF89a"]):
+        for extra in (b"", b"\0", b"\0" * 5):
+            path = tmp_path / f"{number}-{len(extra)}.wmv"
+            path.write_bytes(start + extra)
+            refused(path, "cut off|not a readable|not a single frame|no pictures")
+
+
+def test_boxes_within_boxes_without_end(tmp_path):
+    depth = 5000
+    nested = b"".join(struct.pack(">I4s", 8 * (depth - i), b"moov") for i in range(depth))
+    (tmp_path / "clip.mp4").write_bytes(struct.pack(">I4s", 16, b"ftyp") + b"isom\0\0\0\0" + nested)
+    refused(tmp_path / "clip.mp4", "makes no sense|not a readable")
+
+
+def test_frames_with_side_data_that_are_not_known(tmp_path):
+    """Cameras that write Motion JPEG put EXIF tags into its frames, which some versions of PyAV have no name for."""
+    exif = Image.Exif()
+    exif[0x010F] = "a camera"
+    with av.open(str(tmp_path / "clip.avi"), "w") as container:
+        stream = container.add_stream("mjpeg", rate=25)
+        stream.width, stream.height, stream.pix_fmt = *SIZE, "yuvj420p"
+        for i in range(12):
+            buffer = io.BytesIO()
+            Image.fromarray(drawn_frame(i)).save(buffer, "JPEG", quality=95, exif=exif)
+            packet = av.Packet(buffer.getvalue())
+            packet.pts = packet.dts = i
+            packet.time_base = Fraction(1, 25)
+            packet.stream = stream
+            packet.is_keyframe = True
+            container.mux(packet)
+    assert numbers(open_media(tmp_path / "clip.avi")) == list(range(12))

@@ -329,8 +329,6 @@ def test_wrong_use_is_refused(tmp_path):
     for bad in ({"codec": "divx"}, {"quality": 101}, {"audio": "mute"}, {"speed": "warp"}):
         with pytest.raises(UsageError, match="must be"):
             Encoding(**bad)
-    with pytest.raises(UsageError, match="Attachments cannot be kept"):
-        Output(media, tmp_path / "new.mp4", Encoding(keep_metadata=("attachments",)), work)
     with pytest.raises(UsageError, match="for video"):
         Output(media, tmp_path / "new.mp4", Encoding(quality=60), work)
     assert not work.exists()

@@ -11,9 +11,12 @@ import pytest
 
 from ksame.errors import InputError, OutputError
 from ksame.heads import Cover
+from ksame.models import SFace
+from ksame.privacy.findings import passed
 from ksame.scene.certificate import SceneCertificate, certify, frames_at_risk, scene_certificate_schema
-from ksame.scene.choosing import Choice
+from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Plan, StandIn, Treatment
+from ksame.scene.exposure import Shown
 from ksame.scene.linkage import SceneLinkage, link
 from ksame.scene.people import Everyone
 from ksame.scene.pipeline import Done, Job, Options, Result
@@ -21,7 +24,6 @@ from ksame.scene.risk import AtRisk, as_csv, stretches
 from ksame.scene.sightings import Cast, Person, Track
 from ksame.scene.verification import certificate_of, verify_scenes
 from ksame.scene.work import Finished, Work, hashes, may_replace
-from ksame.verification import passed
 
 FOLDER = Path("/nowhere/out")
 
@@ -40,12 +42,16 @@ def track(number: int, person: str) -> Track:
     )
 
 
-def result(plans: Mapping[str, Plan], k_real: int | None, at_risk: tuple[AtRisk, ...] = ()) -> Result:
+def result(
+    plans: Mapping[str, Plan], k_real: int | None, at_risk: tuple[AtRisk, ...] = (), likeness: float = 0.23456
+) -> Result:
     names = list(plans)
     cast = Cast((10, 10), 3, tuple(Person(n, None) for n in names), tuple(track(i, n) for i, n in enumerate(names)))
     done = Done(Job(Path("/secret/ann.mp4"), FOLDER / "000001.mp4"), 3, tuple(names), at_risk, {"000001.mp4": "ab"})
     replaced = {n: 0 for n in names if plans[n].treatment is Treatment.REPLACE}
-    choice = Choice(plans, replaced, dict.fromkeys(replaced, 0.23456), k_real)
+    counted = {n: i % (k_real or 1) for i, n in enumerate(replaced)}
+    judge = Judge(SFace.name, SFace.threshold)
+    choice = Choice(plans, replaced, dict.fromkeys(replaced, likeness), counted, judge, shared=k_real is not None)
     return Result((done,), {}, choice, Everyone({(0, n): n for n in names}), (cast,), 987654321)
 
 
@@ -84,8 +90,22 @@ def test_nothing_of_the_originals_is_in_it():
     for secret in ("ann", "secret", "987654321", "12.5", "77.25", "0.23456", "P1", "P2"):
         assert secret not in text
     assert made.likeness is not None
-    assert made.likeness.worst == 0.23
+    assert made.likeness.recognised is False
+    assert (made.likeness.recogniser, made.likeness.threshold) == (SFace.name, SFace.threshold)
     assert len(made.warnings) == 2
+
+
+def test_how_alike_somebody_is_cannot_be_read_from_it():
+    """In a batch of one person the worst likeness is that person's own: a test for guesses of who it is."""
+    told = {
+        certify(result({"P1": REPLACED}, 1, likeness=value), Options(), FOLDER).to_json() for value in (-0.1, 0.1, 0.3)
+    }
+    assert len(told) == 1
+    fractions = [v for v in json.loads(told.pop())["likeness"].values() if isinstance(v, float)]
+    assert fractions == [SFace.threshold]
+    again = certify(result({"P1": REPLACED}, 1, likeness=0.9), Options(), FOLDER)
+    assert again.likeness is not None
+    assert again.likeness.recognised
 
 
 @pytest.mark.parametrize(("method", "words"), [("k-diff", "own distance"), ("k-same-m", "mean of the group")])
@@ -103,6 +123,17 @@ def test_what_is_perhaps_no_face_counts_as_nobody():
     given = result({"P1": REPLACED, "U1": Plan(Treatment.MASK)}, 1)
     made = certify(replace(given, everyone=replace(given.everyone, unsure=frozenset({"U1"}))), Options(), FOLDER)
     assert (made.counts.people, made.counts.masked, made.counts.not_sure) == (1, 0, 1)
+
+
+def test_whoever_is_shown_in_some_frames_is_kept_and_nothing_else():
+    given = result({"P1": REPLACED, "P2": REPLACED, "U1": Plan(Treatment.MASK)}, 1)
+    shown = (Shown("P2", "before or after the span"), Shown("P9", "taken out"), Shown("U1", "kept", confirmed=False))
+    given = replace(given, done=(replace(given.done[0], shown=shown),))
+    made = certify(replace(given, everyone=replace(given.everyone, unsure=frozenset({"U1"}))), Options(), FOLDER)
+    assert (made.counts.people, made.counts.kept, made.counts.replaced, made.counts.masked) == (3, 2, 1, 0)
+    assert (made.counts.not_sure, made.counts.not_sure_kept) == (0, 1)
+    assert "2 of 3 people are left as they are" in made.warnings[0]
+    assert all(name not in made.to_json().decode() for name in ("P2", "P9", "U1"))
 
 
 def test_masks_that_stood_in_are_counted():
@@ -161,7 +192,7 @@ def test_work_knows_what_is_finished(tmp_path):
     work.ending(0)
     assert may_replace(work.folder, 0)
     out.write_bytes(b"done")
-    finished = Finished(1, hashes(out), (AtRisk("P1", 0, 0, 0.0, 0.0, "small"),))
+    finished = Finished(1, hashes(out), (AtRisk("P1", 0, 0, 0.0, 0.0, "small"),), ("sound",), (Shown("P2", "kept"),))
     work.done(0, finished)
     again = Work.begin(tmp_path / "work", ["f"], "o", None, resume=True)
     assert again.seed == 5

@@ -1,13 +1,19 @@
 """Tracks in files: kept casts, and the JSON that people edit."""
 
+import base64
 import json
+import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ksame.errors import InputError
 from ksame.scene.looking import load_cast, read_tracks, save_cast, write_tracks
-from ksame.scene.sightings import N_POINTS, Cast, How, Person, Track
+from ksame.scene.looking.editing import left_out, misnamed
+from ksame.scene.sightings import N_POINTS, Cast, Found, How, Person, Track
 
 
 def track(number, person, first, n, seed):
@@ -101,12 +107,48 @@ def test_a_box_changed_by_hand_has_no_mesh(file):
     assert not sighting.blendshapes.any()
 
 
+def test_who_was_found_outlives_any_edit(cast, file, tmp_path):
+    edit(file, lambda content: content["tracks"].pop(1))
+    edited = read_tracks(file)
+    assert [person.name for person in edited.people] == ["P1"], "nobody is there without a track"
+    write_tracks(edited, tmp_path / "again.json")
+    for read in (edited, read_tracks(tmp_path / "again.json")):
+        assert [(one.person, one.first, one.last) for one in left_out(read)] == [("P2", 3, 92)]
+        assert misnamed(read) == {}
+
+
+@settings(max_examples=40, deadline=None)
+@given(first=st.integers(0, 30), n=st.integers(1, 30), gone=st.sets(st.integers(0, 29)), seed=st.integers(0, 9))
+def test_left_out_is_just_what_no_box_covers(first, n, gone, seed):
+    whole = track(1, "P1", first, max(n, 3), seed)
+    rows = [i for i in range(len(whole)) if i not in gone]
+    runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if rows else []
+    parts = tuple(
+        replace(
+            whole,
+            number=number,
+            person="P2" if number % 2 else "P1",
+            first=first + int(run[0]),
+            **{name: getattr(whole, name)[run] for name in ("boxes", "points", "blendshapes", "poses", "how")},
+        )
+        for number, run in enumerate(runs)
+    )
+    people = tuple(Person(name, None) for name in sorted({part.person for part in parts}))
+    cast = Cast((640, 480), 100, people, parts, found=(Found("P1", first, whole.boxes),))
+    missing = sorted({first + i for i in range(len(whole))} - {first + i for i in rows})
+    assert [(one.first, one.last) for one in left_out(cast)] == ([(missing[0], missing[-1])] if missing else [])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c.update(version=2), "At version: Input should be 1"),
-        (lambda c: c.pop("people"), "At people: Field required"),
-        (lambda c: c["tracks"][0].update(colour="red"), "At tracks.0.colour"),
+        (lambda c: c.update(version=1), "version: Input should be 2"),
+        (lambda c: c.pop("found"), "found: Field required"),
+        (lambda c: c["found"][0].update(boxes="AAAA"), "Where P1 was found is damaged"),
+        (lambda c: c["found"][0].update(first=99), "P1 was found beyond the recording's 100 frames"),
+        (lambda c: c["people"][1].update(name="[red]P2"), "people.1.name"),
+        (lambda c: c.pop("people"), "people: Field required"),
+        (lambda c: c["tracks"][0].update(colour="red"), "tracks.0.colour"),
         (lambda c: c["tracks"][0].update(person="P7"), "Track 1 belongs to 'P7', who is not among the people"),
         (lambda c: c["tracks"][0].update(number=2), "more than one track 2"),
         (lambda c: c["people"][0].update(name="P2"), "more than one person P2"),
@@ -114,8 +156,8 @@ def test_a_box_changed_by_hand_has_no_mesh(file):
         (lambda c: c.update(cuts=[100]), "Cuts must be rising frame numbers"),
         (lambda c: c["tracks"][0]["frames"].reverse(), "frames of track 1 must rise"),
         (lambda c: c["tracks"][0]["frames"][1].__setitem__(4, 0), "no width or no height"),
-        (lambda c: c["tracks"][0]["frames"][1].__setitem__(1, "guessed"), "At tracks.0.frames.1.1"),
-        (lambda c: c["tracks"][0]["frames"].clear(), "At tracks.0.frames"),
+        (lambda c: c["tracks"][0]["frames"][1].__setitem__(1, "guessed"), "tracks.0.frames.1.1"),
+        (lambda c: c["tracks"][0]["frames"].clear(), "tracks.0.frames"),
         (lambda c: c["tracks"][0]["meshes"][0].update(data="AAAA"), "meshes from frame 0 on of track 1 are damaged"),
         (lambda c: c["people"][0].update(embedding=[1.0]), "must have 128 numbers"),
         (lambda c: c.update(size=[0, 4]), "size must be positive"),
@@ -154,3 +196,39 @@ def test_a_folder_without_a_finished_cast(cast, tmp_path):
     (tmp_path / "boxes.npy").unlink()
     with pytest.raises(InputError, match="not the tracks of a recording"):
         load_cast(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["tracks"][0]["meshes"][0].update(first=2**64),
+        lambda c: c["tracks"][0].update(number=10**30),
+        lambda c: c["tracks"][0]["frames"][0].__setitem__(2, 1e308),
+        lambda c: c["people"][0].update(best=[[2**64, 0]]),
+        lambda c: c.update(cuts=[2**64]),
+    ],
+)
+def test_numbers_beyond_any_recording_are_refused(file, change):
+    edit(file, change)
+    with pytest.raises(InputError, match="not tracks as"):
+        read_tracks(file)
+
+
+def test_meshes_that_unpack_to_more_than_they_should_are_refused(file):
+    bomb = base64.b64encode(zlib.compress(bytes(1 << 26))).decode()
+    edit(file, lambda c: c["tracks"][0]["meshes"][0].update(data=bomb))
+    with pytest.raises(InputError, match="damaged"):
+        read_tracks(file)
+
+
+def test_a_few_lines_for_more_frames_than_there_are_take_no_memory(file):
+    last = [(1 << 30) - 1, "seen", 1, 1, 1, 1]
+    edit(file, lambda content: (content.update(n_frames=1 << 30), content["tracks"][0]["frames"].append(last)))
+    with pytest.raises(InputError, match="far more than there are"):
+        read_tracks(file, 100)
+
+
+def test_a_name_given_twice_is_refused(file):
+    file.write_text(file.read_text().replace('"cuts"', '"size": [1, 1], "cuts"', 1))
+    with pytest.raises(InputError, match="'size' is said twice"):
+        read_tracks(file)

@@ -14,7 +14,6 @@ from rich.table import Table
 
 from ksame.app import talk
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
-from ksame.privacy.linkage import Linkage
 
 if TYPE_CHECKING:
     from ksame.audit import AuditResult
@@ -24,7 +23,7 @@ DEFAULT = ("eigenfaces", "sface")
 """The attackers asked by default, as in :mod:`ksame.audit.attackers`, which takes long to load."""
 SCENARIOS = (
     *("naive", "reverse", "parrot", "pooled", "automatic-parrot"),
-    *("enhancement", "learned-inverse", "difference", "insider"),
+    *("enhancement", "learned-inverse", "difference", "differencing", "insider"),
 )
 """The scenarios, as in :mod:`ksame.attacks`."""
 _VIEWS: dict[str, View | None] = {"auto": None, "faces": "faces", "photographs": "photographs"}
@@ -48,10 +47,14 @@ def audit_command(
         str | None, typer.Option(help=f"Out of {', '.join(SCENARIOS)}; those that fit the pictures by default.")
     ] = None,
     pairs: Annotated[Path | None, typer.Option(help="CSV with the columns original,released.")] = None,
-    linkage: Annotated[Path | None, typer.Option(help="Link table of a ksame release.")] = None,
+    linkage: Annotated[Path | None, typer.Option(help="Link table of ksame release or ksame deidentify.")] = None,
     labels: Annotated[
         Path | None, typer.Option(help="CSV with the column file, and any of subject, gender, expression ...")
     ] = None,
+    earlier: Annotated[
+        Path | None, typer.Option(help="An earlier release of the same people, to be subtracted from this one.")
+    ] = None,
+    earlier_linkage: Annotated[Path | None, typer.Option(help="Link table of the earlier release.")] = None,
     view: Annotated[
         str, typer.Option(help="faces: registered crops. photographs: find the face in each. auto: look and see.")
     ] = "auto",
@@ -76,6 +79,7 @@ def audit_command(
     """
     from ksame.audit import audit
     from ksame.audit.report import require_place
+    from ksame.audit.scenes import read_linkage
 
     if view not in _VIEWS:
         raise UsageError(f"--view must be one of {', '.join(_VIEWS)}. Got {view!r}.")
@@ -86,8 +90,10 @@ def audit_command(
         attackers=_listed(attackers),
         scenarios=None if scenarios is None else _listed(scenarios),
         pairs=pairs,
-        linkage=None if linkage is None else Linkage.read(linkage),
+        linkage=None if linkage is None else read_linkage(linkage),
         labels=labels,
+        earlier=earlier,
+        earlier_linkage=None if earlier_linkage is None else read_linkage(earlier_linkage),
         view=_VIEWS[view],
         by_hand=by_hand,
         compare=[_earlier(path) for path in compare or ()],

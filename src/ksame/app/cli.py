@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -14,13 +15,15 @@ from ksame.app import models, talk
 from ksame.app.reproduce import reproduce_command
 from ksame.app.scene import deidentify_command, people_command
 from ksame.app.verdict import tell_findings, verify_scene_command
-from ksame.errors import ExitCode, UsageError
+from ksame.claims import rebuild_recipe
+from ksame.errors import ExitCode, UsageError, parameter_error
 from ksame.faces import Template
+from ksame.privacy.findings import passed
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import read_release
 from ksame.privacy.signing import load_public_key
 from ksame.recipes import REGISTRY
-from ksame.verification import rebuild_recipe, verify
+from ksame.verification import verify
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -55,10 +58,10 @@ def parse_size(size: str | None) -> Template | None:
     """Return the template for a size such as ``99x134``."""
     if size is None:
         return None
-    width, _, height = size.lower().partition("x")
-    if not (width.isdigit() and height.isdigit()):
-        raise UsageError(f"--size must be WIDTHxHEIGHT, such as 99x134. Got {size!r}.")
-    return Template.eyes_and_nose(int(width), int(height))
+    sides = re.fullmatch(r"(\d{1,12})x(\d{1,12})", size.lower())
+    if sides is None:
+        raise parameter_error("size", "ksame", "WIDTHxHEIGHT, such as 99x134", size)
+    return Template.eyes_and_nose(int(sides[1]), int(sides[2]))
 
 
 @app.command()
@@ -112,7 +115,15 @@ def release(
     size: Annotated[str | None, typer.Option(help="Register to this size, such as 99x134; needs landmarks.")] = None,
     reference: Annotated[Path | None, typer.Option(help="Folder of other people, or builtin, for the maps.")] = None,
     seed: Annotated[int | None, typer.Option(help="Repeat a run exactly. A secret: it belongs to the linkage.")] = None,
-    reuse: Annotated[Path | None, typer.Option(help="Link table of an earlier release of these people.")] = None,
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            help="Link table of the release that this one continues: its faces are repeated, newcomers added."
+        ),
+    ] = None,
+    same_person: Annotated[
+        bool, typer.Option("--same-person", help="Names that share a photograph are one person; otherwise an error.")
+    ] = False,
     link_table: Annotated[Path | None, typer.Option(help="Also write who became whom. Secret!")] = None,
     sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the certificate.")] = None,
     audit: Annotated[
@@ -161,7 +172,8 @@ def release(
         small_classes=small_classes,
         reference=reference,
         seed=seed,
-        reuse=reuse,
+        after=after,
+        same_person=same_person,
         link_table=link_table,
         sign=sign,
         audit=audit,
@@ -183,22 +195,30 @@ def release(
 def verify_command(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="RELEASE", help="Folder of the release, or certificate of photographs and video."),
+        typer.Argument(
+            metavar="RELEASE",
+            help="Folder of the release; of photographs and video also the certificate, or the output beside it.",
+        ),
     ],
     linkage: Annotated[Path | None, typer.Option("--linkage", help="Its link table.")] = None,
-    originals: Annotated[str | None, typer.Option(help="The faces it was made from; needs the link table.")] = None,
+    originals: Annotated[
+        str | None, typer.Option(help="The faces a release of faces was made from; needs the link table.")
+    ] = None,
     labels: Annotated[Path | None, typer.Option(help="labels.csv of the originals, when elsewhere.")] = None,
     size: Annotated[str | None, typer.Option(help="Size to which the originals were registered.")] = None,
     reference: Annotated[Path | None, typer.Option(help="The reference it was made with.")] = None,
     key: Annotated[Path | None, typer.Option(help="The publisher's Ed25519 public key (PEM).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Check a release against its certificate.
+    """Check a release of faces, or photographs and video, against the certificate.
 
-    Without a key this finds inconsistency, not forgery. With link table and originals the whole run is repeated.
+    Without a key this finds inconsistency, not forgery. With link table and originals the whole run of a release of
+    faces is repeated; for photographs and video the link table shows whether as many real people share a face as
+    certified.
     """
     from ksame.scene.verification import certificate_of
 
+    template = parse_size(size)
     scene = certificate_of(folder)
     if scene is not None:
         verify_scene_command(scene, linkage, key, repeated=originals is not None, as_json=as_json)
@@ -207,19 +227,23 @@ def verify_command(
         raise UsageError("Originals can only be compared with the help of the link table; add --linkage.")
     from ksame.app.source import Request, load_reference, load_source
 
-    given = others = None
-    if originals is not None:
-        made_with = rebuild_recipe(read_release(folder)[0].certificate)
-        given = load_source(Request(originals, labels, parse_size(size), skip_unreadable=True), made_with).faces
-        others = None if reference is None else load_reference(reference, given, made_with)
+    secret = None if linkage is None else Linkage.read(linkage)
+    public_key = None if key is None else load_public_key(key)
     with talk.working("verifying"):
-        findings = verify(
-            folder,
-            linkage=None if linkage is None else Linkage.read(linkage),
-            originals=given,
-            reference=others,
-            key=None if key is None else load_public_key(key),
-        )
+        findings = verify(folder, linkage=secret, key=public_key)
+    if originals is not None and passed(findings):  # a certificate that does not hold names no run to repeat
+        made_with = rebuild_recipe(read_release(folder)[0].certificate)
+        given = load_source(Request(originals, labels, template, skip_unreadable=True), made_with)
+        others = None if reference is None else load_reference(reference, given.faces, made_with)
+        with talk.working("repeating the run"):
+            findings = verify(
+                folder,
+                linkage=secret,
+                originals=given.faces,
+                provenance=given.provenance,
+                reference=others,
+                key=public_key,
+            )
     tell_findings(folder, findings, as_json=as_json)
 
 

@@ -13,40 +13,42 @@ from rich.table import Table
 from ksame.app import talk
 from ksame.attacks import AttackData, Eigenfaces, run_attack
 from ksame.deidentify import deidentify
-from ksame.errors import OutputError, parameter_error
+from ksame.errors import OutputError, whole_number
 from ksame.faces import FaceSet
 from ksame.faces.faceset import ByteArray, quantise
 from ksame.faces.reading import encode_png
 from ksame.faces.sheet import contact_sheet
 from ksame.photographs import Finder, portrait_of
+from ksame.privacy.findings import passed
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import Release, require_free, write_release
 from ksame.recipes import recipe
 from ksame.synthetic import synthetic
-from ksame.verification import passed, verify
+from ksame.verification import verify
 
 _COMPARED = ("k-same-m", "k-same-pixel", "k-diff-furthest", "epsilon-k-map", "pixelate", "blur", "t-mask", "blackout")
 _SCENARIOS = ("naive", "reverse", "parrot")
+_MOST = 10_000  # people in the demo
 _SIZE = (224, 176)
 
 
 def run_demo(output: Path, *, people: int, k: int, force: bool) -> None:
     """Write a release and before/after sheets below ``output`` and print what attacks achieve."""
-    if people < 2 * k:
-        raise parameter_error("people", "demo", f"at least 2k = {2 * k}", people)
+    shared = recipe("k-same-m", k=k, grouping="mdav+refine")
+    whole_number("people", "demo", people, 2 * k, _MOST)
     folder = output / "release"
     require_free(folder, force=force)
     require_free(output / "scenes" / "after", force=force)
     faces = _people(people)
     sheets: dict[str, ByteArray] = {}
     with talk.working("de-identifying"):
-        release, linkage = deidentify(faces, recipe("k-same-m", k=k, grouping="mdav+refine"))
+        release, linkage = deidentify(faces, shared, remember=False)
         sheets["before-after.png"] = _before_after(faces, release, linkage)
         for sheet, other in (
             ("k-same-pixel.png", recipe("k-same-pixel", k=k, grouping="mdav+refine")),
             ("someone-else.png", recipe("k-same-m", k=k, grouping="mdav+refine", surrogate="someone-else")),
         ):
-            sheets[sheet] = _before_after(faces, *deidentify(faces, other))
+            sheets[sheet] = _before_after(faces, *deidentify(faces, other, remember=False))
     write_release(release, folder, force=force)
     try:
         for name, picture in sheets.items():
@@ -105,7 +107,7 @@ def _attack_table(faces: FaceSet, k: int) -> Table:
     table = Table("method", *_SCENARIOS, "promised", title=f"Recognised by Eigenfaces, of {len(faces)} people")
     for name in talk.track(_COMPARED, "attacking"):
         params: dict[str, Any] = {"k": k} if name.startswith(("k-", "epsilon-k")) else {}
-        release, linkage = deidentify(faces, recipe(name, **params), seed=1)
+        release, linkage = deidentify(faces, recipe(name, **params), seed=1, remember=False)
         data = AttackData(faces, linked(release, linkage))
         rates = [f"{run_attack(scenario, Eigenfaces(), data).rank1:.1%}" for scenario in _SCENARIOS]
         bound = release.certificate.promise.bound

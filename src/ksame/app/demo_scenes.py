@@ -12,9 +12,9 @@ from ksame.app import talk
 from ksame.app.gathering import gather, make_folders, places
 from ksame.app.scene_report import publish, show
 from ksame.errors import OutputError, PrivacyWarning
+from ksame.privacy.findings import passed
 from ksame.scene.pipeline import Job, Options, deidentify_scenes
 from ksame.scene.verification import verify_scenes
-from ksame.verification import passed
 
 
 def demo_scenes(folder: Path, *, force: bool) -> None:

@@ -8,11 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from random import SystemRandom
 
 from ksame.errors import InputError, OutputError, UsageError
 
-_OTHERS = (".mpg", ".mpeg", ".ts", ".mts", ".m2ts", ".3gp", ".3g2", ".flv", ".ogv", ".asf", ".heic", ".heif", ".avif")
+_OTHERS = (".mpg", ".mpeg", ".ts", ".mts", ".m2ts", ".3gp", ".3g2", ".flv", ".ogv", ".asf", ".heic", ".heif")
 """Suffixes of media that are read, or named as unreadable, but not written."""
+_PHONES = (".heic", ".heif")
+"""Photographs of telephones, which become JPEG."""
+_LONGEST = 200
+"""Bytes in the name of an output: with what is put before and after it for work in progress, most disks take 255."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,8 @@ def gather(words: Sequence[str], *, frames: bool, output: Path | None = None) ->
     Returns
     -------
     found : list of Found
-        Ordered by a hash of their content, so that the order of the results tells nothing about names.
+        Ordered by a hash of their content: people have the same names, whatever the files are called. A secret, since
+        whoever has the originals knows the order; :func:`places` numbers the outputs at random.
     many : bool
         Whether more than one thing might have been meant.
     """
@@ -116,64 +122,99 @@ class Places:
     work: Path
 
 
-def places(found: Sequence[Found], output: str, *, many: bool, keep_names: bool, container: str | None) -> Places:
+def places(
+    found: Sequence[Found],
+    output: str,
+    *,
+    many: bool,
+    keep_names: bool,
+    container: str | None,
+    codec: str | None = None,
+    resume: bool = False,
+) -> Places:
     """Name the outputs.
 
-    One input gives one output of the name ``output``, unless that is a folder. In a folder outputs are numbered, or
-    named as the inputs where ``keep_names`` is given; no two are ever the same.
+    One input gives one output of the name ``output``, unless that is a folder: it exists, ends in a slash, or has no
+    suffix. In a folder outputs are numbered at random, or named as the inputs where ``keep_names`` is given; no two are
+    ever the same. An interrupted run that is resumed keeps its numbers.
     """
     from ksame.privacy.release import CERTIFICATE
-    from ksame.scene.verification import AT_RISK, beside
+    from ksame.scene.media.encoding import FRAMES
+    from ksame.scene.verification import AT_RISK, beside, certified
 
     path = Path(output)
-    single = len(found) == 1 and not many
-    if single and _is_the_output(found[0].path, path, output):
+    if len(os.fsencode(path.name)) > _LONGEST:
+        raise UsageError(f"{path}: the name is too long. Choose one of at most {_LONGEST} bytes.")
+    if len(found) == 1 and _is_the_output(found[0].path, path, output, frames=codec in FRAMES, many=many):
         if container is not None and path.suffix.lower() != _dotted(container):
             raise UsageError(f"--container {container} contradicts the name {path.name}. Leave one of them out.")
         work = path.with_name(f".{path.name}.ksame-work")
-        return Places([path], None, beside(path, CERTIFICATE), beside(path, AT_RISK), work)
+        whole = bool(certified(beside(path, CERTIFICATE)) - {path.name})  # the short name belongs to another output
+        return Places([path], None, beside(path, CERTIFICATE, whole=whole), beside(path, AT_RISK, whole=whole), work)
     if path.is_file():
         raise UsageError(f"{path} is a file, but there are several outputs. Name a folder.")
-    taken: set[str] = {CERTIFICATE, AT_RISK}
+    if _names_a_file(path) and not output.endswith(("/", os.sep)) and not path.is_dir():
+        raise UsageError(f"{path} is the name of one file, but there are {len(found)} outputs. Name a folder.")
+    place = path.absolute()
+    work = place.with_name(f".{place.name}.ksame-work")
+    numbers = _numbers(work, len(found), resume=resume)
+    taken: set[str] = {CERTIFICATE}
     destinations = []
-    for number, one in enumerate(found, start=1):
+    for number, one in zip(numbers, found, strict=True):
         suffix = suffix_for(one.path, container)
         name = _kept(one.below, suffix, taken) if keep_names else f"{number:06d}{suffix}"
         taken.add(name.casefold())
         destinations.append(path / name)
-    work = path.absolute().with_name(f".{path.absolute().name}.ksame-work")
-    return Places(destinations, path, path / CERTIFICATE, path / AT_RISK, work)
+    return Places(destinations, path, path / CERTIFICATE, place.with_name(f"{place.name}.{AT_RISK}"), work)
 
 
-def _is_the_output(source: Path, path: Path, word: str) -> bool:
+def _numbers(work: Path, n: int, *, resume: bool) -> list[int]:
+    """Draw the numbers of outputs: not from the seed, which can be guessed, nor from anything in the originals."""
+    from ksame.scene.work import earlier_outputs
+
+    earlier = [Path(name).stem for name in earlier_outputs(work)] if resume else []
+    if len(earlier) == n and all(name.isdecimal() for name in earlier):
+        return [int(name) for name in earlier]
+    numbers = list(range(1, n + 1))
+    SystemRandom().shuffle(numbers)
+    return numbers
+
+
+def _names_a_file(path: Path) -> bool:
+    from ksame.scene.media.encoding import CONTAINERS, PICTURE_SUFFIXES
+
+    return path.suffix.lower() in {*CONTAINERS, *PICTURE_SUFFIXES}
+
+
+def _is_the_output(source: Path, path: Path, word: str, *, frames: bool, many: bool) -> bool:
     """Tell whether a name is that of the output itself, not of a folder for it."""
     if word.endswith(("/", os.sep)):
         return False
-    if path.suffix:
+    if many:
+        return _names_a_file(path) and not path.is_dir()
+    if path.suffix or source.is_dir():
         return source.is_dir() or not path.is_dir()
-    return source.is_dir() or not (path.exists() or is_still(source))
+    return frames and not path.exists() and not is_still(source)
 
 
 def _kept(below: Path, suffix: str, taken: set[str]) -> str:
-    name, again = below.with_suffix(suffix).as_posix(), 1
+    stem = below.stem
+    while len(os.fsencode(stem)) > _LONGEST - len(suffix) - len("-999999"):
+        stem = stem[:-1]
+    name, again = below.with_name(f"{stem}{suffix}").as_posix(), 1
     while name.casefold() in taken:
         again += 1
-        name = below.with_name(f"{below.stem}-{again}{suffix}").as_posix()
+        name = below.with_name(f"{stem}-{again}{suffix}").as_posix()
     return name
 
 
 def is_still(path: Path) -> bool:
     """Tell whether a file is a photograph; whatever cannot be read is none."""
-    from PIL import Image
-
-    from ksame.scene.media.encoding import PICTURE_SUFFIXES
     from ksame.scene.media.pictures import is_animation
 
     try:
-        with Image.open(path, formats=sorted({*PICTURE_SUFFIXES.values()})):
-            pass
         return not is_animation(path)
-    except (OSError, SyntaxError, ValueError, InputError, Image.DecompressionBombError):
+    except InputError:
         return False
 
 
@@ -185,7 +226,7 @@ def suffix_for(path: Path, container: str | None) -> str:
     if path.is_dir():
         return "" if container is None else _dotted(container)
     if is_still(path):
-        return suffix if suffix in PICTURE_SUFFIXES else ".png"
+        return suffix if suffix in PICTURE_SUFFIXES else ".jpg" if suffix in _PHONES else ".png"
     if container is not None:
         return _dotted(container)
     return suffix if suffix in CONTAINERS else ".mp4"

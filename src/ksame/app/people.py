@@ -17,15 +17,16 @@ from rich.table import Column, Table
 from ksame.app import talk
 from ksame.app.gathering import Found
 from ksame.app.scene_report import clock
-from ksame.errors import InputError
+from ksame.errors import InputError, UsageError
 from ksame.faces.faceset import ByteArray
 from ksame.models import SFace
-from ksame.scene.first_pass import look_at
+from ksame.scene.first_pass import look_at, tracks_for
 from ksame.scene.looking import Looking
-from ksame.scene.media import Media, open_media
+from ksame.scene.looking.threads import one_opencv_thread
+from ksame.scene.media import Damaged, Media, open_media
 from ksame.scene.people import Everyone, join
 from ksame.scene.review import Row, crop, sheet
-from ksame.scene.running import Brake, each
+from ksame.scene.running import Brake, Counted, each
 from ksame.scene.sightings import Cast, Track
 
 _THUMBNAILS = 3
@@ -69,8 +70,12 @@ class Listing:
     sheet: ByteArray | None
 
 
-def listing(found: Sequence[Found], *, workers: int, sheet: bool) -> Listing:
-    """Look at all files and find the same people in them."""
+def listing(
+    found: Sequence[Found], *, workers: int, sheet: bool, damaged: Damaged = "refuse", tracks: Path | None = None
+) -> Listing:
+    """Look at all files and find the same people in them; with tracks, who is in the only file is read from there."""
+    if tracks is not None and len(found) != 1:
+        raise UsageError("Tracks belong to one file; give them with that file alone.")
     with tempfile.TemporaryDirectory(prefix="ksame-people-") as work:
         brake = Brake()
         recogniser = SFace()
@@ -79,7 +84,9 @@ def listing(found: Sequence[Found], *, workers: int, sheet: bool) -> Listing:
         def one(numbered: tuple[int, Found]) -> tuple[Media, Cast] | InputError:
             number, item = numbered
             try:
-                media = open_media(item.path)
+                media = open_media(item.path, damaged)
+                if tracks is not None:
+                    return _dated(media), tracks_for(tracks, media)
                 folder = Path(work) / str(number)
                 return media, look_at(media, folder, Looking(), recogniser=recogniser, track=inner)
             except InputError as error:
@@ -87,7 +94,8 @@ def listing(found: Sequence[Found], *, workers: int, sheet: bool) -> Listing:
                     raise
                 return error
 
-        looked = each(list(enumerate(found)), one, workers, brake, talk.track, "looking")
+        with one_opencv_thread():
+            looked = each(list(enumerate(found)), one, workers, brake, talk.track, "looking")
         seen = [pair for pair in looked if not isinstance(pair, InputError)]
         failed = {
             item.path: str(pair) for item, pair in zip(found, looked, strict=True) if isinstance(pair, InputError)
@@ -102,16 +110,25 @@ def listing(found: Sequence[Found], *, workers: int, sheet: bool) -> Listing:
 def _listed(seen: Sequence[tuple[Media, Cast]], everyone: Everyone, name: str, key: tuple[int, str]) -> Listed:
     media, cast = seen[key[0]]
     tracks = cast.of(key[1])
+    seen_in = {frame for track in tracks for frame in range(track.first, track.end)}
+    meshed = {track.first + int(row) for track in tracks for row in np.flatnonzero(track.meshed())}
     return Listed(
         name,
         media.path,
-        sum(len(track) for track in tracks),
+        len(seen_in),
         _time(media, min(track.first for track in tracks)),
         _time(media, max(track.end for track in tracks) - 1),
         round(float(np.median(np.concatenate([track.boxes[:, 3] for track in tracks]))), 1),
-        sum(int((~track.meshed()).sum()) for track in tracks),
+        len(seen_in - meshed),
         name not in everyone.unsure,
     )
+
+
+def _dated(media: Media) -> Media:
+    """Go through the frames, so that their times are known."""
+    for _ in talk.track(Counted(media), "reading"):
+        pass
+    return media
 
 
 def _time(media: Media, frame: int) -> float:
@@ -183,5 +200,7 @@ def show(listed: Listing) -> None:
             str(one.unmeshed or "–"),
         )
     talk.show(table)
+    if not listed.people:
+        talk.say("[yellow]No face was found.[/] Look for yourself: what is not found is not changed.")
     for reason in listed.failed.values():
         talk.say(f"[yellow]left out[/] {escape(reason)}")

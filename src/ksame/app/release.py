@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.markup import escape
 
 from ksame.app import talk
@@ -17,16 +16,15 @@ from ksame.app.source import Request, load_reference, load_source
 from ksame.audit import AuditResult, audit
 from ksame.audit.report import require_place
 from ksame.deidentify import deidentify
-from ksame.errors import ExitCode, KsameError, KsameWarning, PrivacyWarning, UsageError, parameter_error
+from ksame.errors import ExitCode, KsameError, PrivacyWarning, UsageError
 from ksame.faces import FaceSet
-from ksame.privacy.ledger import Ledger
+from ksame.privacy.certificate import Certificate
 from ksame.privacy.linkage import Linkage
-from ksame.privacy.models import KAnonymity
 from ksame.privacy.release import Release, require_free, write_release
 from ksame.privacy.signing import load_private_key
 from ksame.recipes import REGISTRY, Recipe, recipe
 
-_LEVEL_NAMES = ("p", "m", "t", "e", "value", "sigma")
+LEVEL_NAMES = ("p", "m", "t", "e", "value", "sigma")
 _WHOLE = ("p", "m", "e")
 
 
@@ -47,7 +45,8 @@ class Options:
     small_classes: str = "error"
     reference: Path | None = None
     seed: int | None = None
-    reuse: Path | None = None
+    after: Path | None = None
+    same_person: bool = False
     link_table: Path | None = None
     sign: Path | None = None
     audit: Path | None = None
@@ -98,11 +97,28 @@ class Result:
             f"[bold]{escape(str(self.output))}[/]",
             escape(certificate.promise.rebuild().render()),
         ]
+        if certificate.series is not None:
+            lines.append(
+                f"{certificate.series.repeated} of them are repeated from the release before this one, byte for byte."
+            )
+        if "label_homogeneity" in certificate.figures:
+            lines.append(_homogeneity(certificate))
         if counts.merged:
             lines.append(f"{counts.merged} further images of the same people went into these faces.")
         lines += [f"[yellow]withheld[/] {escape(w.source)}: {escape(w.reason)}" for w in self.linkage.withheld]
         lines += [f"[yellow]unreadable[/] {escape(text)}" for text in self.unreadable]
         return "\n".join(lines)
+
+
+def _homogeneity(certificate: Certificate) -> str:
+    """Say what the kept label tells about people."""
+    figures = certificate.figures
+    return (
+        f"Kept label {escape(repr(certificate.method.params['select']))}: a face has the label of "
+        f"{figures['label_homogeneity']:.0%} of the people behind it (the most frequent label alone: "
+        f"{figures['label_by_chance']:.0%}); at least {figures['smallest_label_diversity']} "
+        "different labels are behind a face. Who is known to be behind a face is known to have its label."
+    )
 
 
 def run_release(options: Options) -> Result:
@@ -116,23 +132,19 @@ def run_release(options: Options) -> Result:
         require_place(options.audit, options.output, force=options.force)
     chosen = build_recipe(options)
     key = None if options.sign is None else load_private_key(options.sign)
-    reuse = None if options.reuse is None else Linkage.read(options.reuse)
+    after = None if options.after is None else Linkage.read(options.after)
     source = load_source(options.source, chosen)
     reference = None if options.reference is None else load_reference(options.reference, source.faces, chosen)
-    ledger = Ledger()
     arguments: dict[str, Any] = {
         "seed": options.seed,
         "reference": reference,
-        "reuse": reuse,
+        "after": after,
+        "names": "merge" if options.same_person else "refuse",
         "provenance": source.provenance,
         "track": talk.track,
     }
     with talk.working(f"de-identifying {len(source.faces)} faces"):
         release, linkage = deidentify(source.faces, chosen, **arguments)
-    note = _released_before(ledger, source.faces, release, reuse)
-    if note is not None:
-        release = release.noted(note)
-        warnings.warn(note, PrivacyWarning, stacklevel=2)
     if options.link_table is not None:
         linkage.write(options.link_table)
     try:
@@ -142,7 +154,6 @@ def run_release(options: Options) -> Result:
         if options.link_table is not None:
             options.link_table.unlink(missing_ok=True)
         raise
-    _remember(ledger, source.faces, release)
     if options.link_table is not None:
         warnings.warn(
             f"{options.link_table} tells who became whom. Keep it apart from the release, or delete it.",
@@ -168,14 +179,11 @@ def build_recipe(options: Options) -> Recipe:
     params = dict(options.params)
     if options.level is not None:
         entry = REGISTRY.get(options.method)
-        accepted = [n for n in _LEVEL_NAMES if entry is not None and n in entry.accepts]
+        accepted = [n for n in LEVEL_NAMES if entry is not None and n in entry.accepts]
         if not accepted or (entry is not None and entry.name == "epsilon-map"):
             raise UsageError(f"{options.method} has no --level.")
         name = accepted[0]
-        if not np.isfinite(options.level) or (name in _WHOLE and options.level % 1):
-            expected = "a whole number" if name in _WHOLE else "a finite number"
-            raise parameter_error("level", options.method, expected, options.level)
-        params[name] = int(options.level) if name in _WHOLE else options.level
+        params[name] = int(options.level) if name in _WHOLE and options.level.is_integer() else options.level
     if options.portrait and options.coding not in (None, "portrait"):
         raise UsageError(f"--portrait has a coding of its own. Leave --coding {options.coding} out.")
     return recipe(
@@ -187,28 +195,3 @@ def build_recipe(options: Options) -> Recipe:
         small_classes=options.small_classes,
         **params,
     )
-
-
-def _released_before(ledger: Ledger, faces: FaceSet, release: Release, reuse: Linkage | None) -> str | None:
-    """Return a warning when some of these pictures are in another release with other groups."""
-    if reuse is not None or release.certificate.promise.model != KAnonymity.name:
-        return None
-    try:
-        seen = ledger.earlier(faces, release.certificate.digest)
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        warnings.warn(f"The memory of earlier releases cannot be read ({error}).", KsameWarning, stacklevel=2)
-        return None
-    if not seen:
-        return None
-    return (
-        f"{seen} of {len(faces)} pictures are part of an earlier release made on this machine. If both are "
-        f"published, their "
-        "groups can be intersected; reuse the earlier groups with --reuse LINKAGE."
-    )
-
-
-def _remember(ledger: Ledger, faces: FaceSet, release: Release) -> None:
-    try:
-        ledger.record(faces, release.certificate.digest)
-    except (OSError, ValueError) as error:
-        warnings.warn(f"This release could not be remembered ({error}).", KsameWarning, stacklevel=2)

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ksame.app import talk
-from ksame.errors import ExitCode, PrivacyWarning, UsageError
+from ksame.errors import ExitCode, PrivacyWarning, UsageError, seed_number, whole_number
 
 if TYPE_CHECKING:
     from ksame.papers.claims import Judged
@@ -47,10 +47,12 @@ def reproduce_command(
     from ksame.papers.data import FolderData, SyntheticData
     from ksame.papers.experiment import FAST, FULL
     from ksame.papers.report import PAGE, require_own, write_reproduction
-    from ksame.papers.run import PAPERS, load_paper, run_experiments
+    from ksame.papers.run import MOST_JOBS, PAPERS, load_paper, run_experiments
 
     if faces is None and layout != "auto":
         raise UsageError("--layout says how --faces is laid out; add --faces.")
+    seed_number("reproduce", seed)
+    whole_number("jobs", "reproduce", jobs, 0, MOST_JOBS)
     chosen = [load_paper(name) for name in (PAPERS if paper == "all" else (paper,))]
     require_own(output)
     data = SyntheticData() if faces is None else FolderData.load(faces, layout, talk.track)

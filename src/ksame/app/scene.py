@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksame.app import talk
-from ksame.errors import ExitCode, PrivacyWarning, UsageError
+from ksame.errors import ExitCode, PrivacyWarning, UsageError, parameter_error, seed_number, whole_number
 
 if TYPE_CHECKING:
     from ksame.app.gathering import Places
@@ -23,6 +23,7 @@ _FILES = "Input and output"
 _FACES = "Faces"
 _WHO = "Who, when and where"
 _MEDIA = "Media"
+_FAR = 1_000_000  # pixels: more than any picture has across
 _PICTURES = (".png", ".jpg", ".jpeg")
 
 
@@ -37,7 +38,8 @@ def deidentify_command(
         typer.Option(
             "--output",
             "-o",
-            help="File to write; a folder for several, or to have frames as pictures.",
+            help="File to write; or a folder, whose name has no suffix or ends in a slash. With --codec png or jpeg a "
+            "recording becomes a folder of frames.",
             rich_help_panel=_FILES,
         ),
     ],
@@ -51,7 +53,16 @@ def deidentify_command(
             rich_help_panel=_FACES,
         ),
     ] = "someone-else",
-    k: Annotated[int, typer.Option("--k", "-k", help="How many people share a face.", rich_help_panel=_FACES)] = 10,
+    k: Annotated[
+        int,
+        typer.Option(
+            "--k",
+            "-k",
+            help="How many people share a face. Where there are fewer, people who do not exist fill up, and hide "
+            "nobody; the certificate says how many are real (k_real).",
+            rich_help_panel=_FACES,
+        ),
+    ] = 10,
     cover: Annotated[
         str,
         typer.Option(
@@ -62,19 +73,36 @@ def deidentify_command(
     ] = "head",
     level: Annotated[float | None, typer.Option(help="Strength of a mask.", rich_help_panel=_FACES)] = None,
     keep: Annotated[
-        list[str] | None, typer.Option(help="Leave this person as they are, such as P2.", rich_help_panel=_WHO)
+        list[str] | None,
+        typer.Option(help="Leave this person as they are, by the name in ksame people.", rich_help_panel=_WHO),
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Replace this person only; all others stay.", rich_help_panel=_WHO)
+        list[str] | None,
+        typer.Option(
+            help="Replace this person only; all others stay as they are, but for those who were not seen well enough "
+            "to be told from this person: they are masked.",
+            rich_help_panel=_WHO,
+        ),
     ] = None,
     mask: Annotated[
-        list[str] | None, typer.Option(help="Mask this person instead of replacing.", rich_help_panel=_WHO)
+        list[str] | None,
+        typer.Option(help="Mask this person, by fill where the method is no mask.", rich_help_panel=_WHO),
     ] = None,
     start: Annotated[
-        str | None, typer.Option("--from", help="Change faces from here on: seconds or h:mm:ss.", rich_help_panel=_WHO)
+        str | None,
+        typer.Option(
+            "--from",
+            help="Change faces from here on: seconds or h:mm:ss. Before, everyone is as they were.",
+            rich_help_panel=_WHO,
+        ),
     ] = None,
     end: Annotated[
-        str | None, typer.Option("--to", help="Change faces up to here: seconds or h:mm:ss.", rich_help_panel=_WHO)
+        str | None,
+        typer.Option(
+            "--to",
+            help="Change faces up to here: seconds or h:mm:ss. After it, everyone is as they were.",
+            rich_help_panel=_WHO,
+        ),
     ] = None,
     region: Annotated[
         list[str] | None,
@@ -104,6 +132,12 @@ def deidentify_command(
         list[str] | None,
         typer.Option(help="An entry that goes over, such as title, Copyright, subtitles.", rich_help_panel=_MEDIA),
     ] = None,
+    damaged: Annotated[
+        str,
+        typer.Option(
+            help="refuse a recording with damaged frames, or mask: these frames become black.", rich_help_panel=_MEDIA
+        ),
+    ] = "refuse",
     frames: Annotated[
         bool,
         typer.Option("--frames", help="A folder is one recording in numbered pictures.", rich_help_panel=_FILES),
@@ -119,8 +153,8 @@ def deidentify_command(
     tracks: Annotated[
         Path | None,
         typer.Option(
-            help="Who is where, to be edited by hand: read if the file exists, otherwise written. It holds the "
-            "geometry of faces, and is as secret as the originals.",
+            help="Who is where in one file, to be edited by hand: read if it exists, otherwise written. Its names are "
+            "those of --keep. It holds the geometry of faces, and is as secret as the originals.",
             rich_help_panel=_WHO,
         ),
     ] = None,
@@ -129,19 +163,26 @@ def deidentify_command(
         typer.Option(help="Contact sheet (.png, .jpg) to look through. It shows originals!", rich_help_panel=_FILES),
     ] = None,
     link_table: Annotated[
-        Path | None, typer.Option(help="Also write who became whom. Secret!", rich_help_panel=_FILES)
+        Path | None,
+        typer.Option(help="Also write who became whom. Secret! Never overwritten.", rich_help_panel=_FILES),
     ] = None,
     sign: Annotated[
         Path | None,
         typer.Option(help="Ed25519 private key (PEM) to sign the certificate.", rich_help_panel=_FILES),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeat a run exactly. A secret.", rich_help_panel=_FACES)] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Repeat a run of the same files and options on the same machine. A secret.", rich_help_panel=_FACES
+        ),
+    ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with an interrupted run.", rich_help_panel=_FILES)
+        bool,
+        typer.Option("--resume", help="Go on with an interrupted run of the same command.", rich_help_panel=_FILES),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace earlier outputs.", rich_help_panel=_FILES)] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Files worked on at the same time.", rich_help_panel=_FILES)
+        int | None, typer.Option(help="Files worked on at the same time.", rich_help_panel=_FILES)
     ] = None,
     device: Annotated[
         str, typer.Option(help="Where heads are invented: auto, cpu or cuda.", rich_help_panel=_FILES)
@@ -150,8 +191,9 @@ def deidentify_command(
 ) -> None:
     """Give everyone in photographs and video another face, keep everything else, and certify the result.
 
-    People are found, followed and told apart; each gets a face that nobody has, which moves, speaks and looks as they
-    did. A face that cannot be replaced is masked, and the exit code is 3. Sound stays; metadata goes.
+    People are found, followed and told apart. Each group of k gets one face, by default of somebody who does not exist,
+    which moves, speaks and looks as they did. A face that cannot be replaced is masked. Sound stays; metadata goes. The
+    exit code is 3 where a mask stood in, a file could not be read, or no face was found in it.
     """
     from ksame.app.gathering import gather, make_folders, places
     from ksame.privacy.signing import load_private_key
@@ -171,9 +213,12 @@ def deidentify_command(
         encoding=Encoding(codec, quality, audio, tuple(keep_metadata or ())),  # type: ignore[arg-type]  # checked there
         workers=workers,
         device=device,
+        damaged=damaged,  # type: ignore[arg-type]  # checked there
     )
+    if seed is not None:
+        seed_number("deidentify", seed)
     found, many = gather(media, frames=frames, output=Path(output))
-    wanted = places(found, output, many=many, keep_names=keep_names, container=container)
+    wanted = places(found, output, many=many, keep_names=keep_names, container=container, codec=codec, resume=resume)
     _check_places(wanted, review, link_table, tracks, resume=resume, force=force)
     key = None if sign is None else load_private_key(sign)
     _warn(options)
@@ -224,19 +269,33 @@ def people_command(
         Path | None, typer.Option("--output", "-o", help="Contact sheet (.png, .jpg) to write. It shows originals!")
     ] = None,
     frames: Annotated[bool, typer.Option("--frames", help="A folder is one recording in numbered pictures.")] = False,
+    damaged: Annotated[
+        str, typer.Option(help="refuse a recording with damaged frames, or mask: these frames become black.")
+    ] = "refuse",
+    tracks: Annotated[
+        Path | None, typer.Option(help="List who is in these tracks, perhaps edited, instead of looking.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a sheet that exists.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Files looked at at the same time.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Files looked at at the same time.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List who is in photographs and video, by the names that ksame deidentify has for the same files."""
+    """List who is in photographs and video, by the names that ksame deidentify has for the same files.
+
+    For one file these are also the names in its tracks. Once these are edited, name them with --tracks here too.
+    """
     from ksame.app.gathering import gather
     from ksame.app.people import for_machines, listing, show
+    from ksame.scene.pipeline import MOST_WORKERS
     from ksame.scene.review import write_sheet
 
+    if workers is not None:
+        whole_number("workers", "people", workers, 1, MOST_WORKERS)
     if output is not None:
         _check_sheet(output, may_exist=force)
     found, _ = gather(media, frames=frames)
-    listed = listing(found, workers=workers or max(1, (os.cpu_count() or 1) // 2), sheet=output is not None)
+    busy = workers or max(1, (os.cpu_count() or 1) // 2)
+    show_sheet = output is not None
+    listed = listing(found, workers=busy, sheet=show_sheet, damaged=damaged, tracks=tracks)  # type: ignore[arg-type]
     if output is not None and listed.sheet is not None:
         write_sheet(listed.sheet, output)
         warnings.warn(f"{output} shows originals. Keep it.", PrivacyWarning, stacklevel=2)
@@ -281,16 +340,12 @@ def _check_places(
     wanted: Places, review: Path | None, link_table: Path | None, tracks: Path | None, *, resume: bool, force: bool
 ) -> None:
     """Refuse, before any work, what must not be replaced and what must not lie among the outputs."""
-    from ksame.scene.verification import certified
     from ksame.scene.work import can_resume
 
     going_on = resume and can_resume(wanted.work)
     for file in (wanted.certificate, wanted.at_risk):
         if file.exists() and not force and not going_on:
             raise UsageError(f"{file} exists. Choose another place, or replace it with --force.")
-    others = certified(wanted.certificate) - {path.name for path in wanted.destinations}
-    if wanted.folder is None and others:
-        raise UsageError(f"{wanted.certificate} certifies {min(others)}. Choose another name for the output.")
     if link_table is not None and link_table.exists() and not going_on:
         raise UsageError(f"{link_table} exists; a link table is never overwritten. Choose another name.")
     if review is not None:
@@ -314,7 +369,7 @@ def parse_cover(text: str) -> Cover:
     try:
         return Cover(text)
     except ValueError:
-        raise UsageError(f"--cover must be one of {', '.join(c.value for c in Cover)}. Got {text!r}.") from None
+        raise parameter_error("cover", "deidentify", f"one of {', '.join(c.value for c in Cover)}", text) from None
 
 
 def parse_time(text: str | None, default: float) -> float:
@@ -327,8 +382,8 @@ def parse_time(text: str | None, default: float) -> float:
     """
     if text is None:
         return default
-    if re.fullmatch(r"(\d+:){0,2}\d+(\.\d*)?", text) is None:
-        raise UsageError(f"A time must be seconds, m:ss or h:mm:ss, such as 75 or 1:15. Got {text!r}.")
+    if re.fullmatch(r"(\d{1,9}:){0,2}\d{1,9}(\.\d{0,9})?", text) is None:
+        raise parameter_error("time", "deidentify", "seconds, m:ss or h:mm:ss, such as 75 or 1:15", text)
     seconds = 0.0
     for part in text.split(":"):
         seconds = 60 * seconds + float(part)
@@ -346,7 +401,8 @@ def parse_region(text: str) -> tuple[float, float, float, float]:
     try:
         x, y, width, height = (float(part) for part in text.split(","))
     except ValueError:
-        raise UsageError(f"--region must be x,y,width,height in pixels. Got {text!r}.") from None
-    if not (0 < width < float("inf") and 0 < height < float("inf") and abs(x) + abs(y) < float("inf")):
-        raise UsageError(f"--region needs a width and a height above 0. Got {text!r}.")
+        raise parameter_error("region", "deidentify", "x,y,width,height in pixels", text) from None
+    if not (0 < width <= _FAR and 0 < height <= _FAR and abs(x) <= _FAR and abs(y) <= _FAR):
+        expected = f"x,y,width,height in pixels, none beyond {_FAR}, width and height above 0"
+        raise parameter_error("region", "deidentify", expected, text)
     return x, y, width, height

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 
 from ksame.app import talk
 from ksame.deidentify import Provenance
-from ksame.errors import KsameWarning, NotRegisteredError, PrivacyWarning, UsageError
+from ksame.errors import KsameWarning, NotRegisteredError, PrivacyWarning, parameter_error
 from ksame.faces import FaceSet, Template, load_folder, register
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.photographs import Portraits, load_photographs, predicted_labels
@@ -110,15 +111,14 @@ def _builtin(faces: FaceSet, people: int = 200) -> FaceSet:
 
 
 def _nobodies(number: str, request: Request) -> FaceSet:
-    people, _, images = number.partition("x")
-    if not people.isdigit() or int(people) < 1 or not (images.isdigit() or not images):
-        raise UsageError(f"Expected synthetic:N or synthetic:NxIMAGES, such as synthetic:40x3. Got {request.faces!r}.")
+    counts = re.fullmatch(r"(\d{1,12})(?:x(\d{1,12}))?", number)
+    if counts is None:
+        expected = "synthetic:N or synthetic:NxIMAGES, such as synthetic:40x3, for people who do not exist"
+        raise parameter_error("FACES", "ksame", expected, request.faces)
+    people, per_person = int(counts[1]), int(counts[2] or 1)
     size = (request.template.height, request.template.width) if request.template else (224, 176)
     expressions = ("neutral", "smile", "surprise", "squint", "disgust")
-    per_person = int(images or 1)
-    return synthetic(
-        int(people), per_person, size=size, expressions=expressions[: max(1, per_person)], track=talk.track
-    )
+    return synthetic(people, per_person, size=size, expressions=expressions[: max(1, per_person)], track=talk.track)
 
 
 def _photographs(folder: Path, request: Request, recipe: Recipe, template: Template | None) -> Source:

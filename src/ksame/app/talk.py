@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import warnings
@@ -42,8 +43,13 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             try:
                 command(*args, **kwargs)
             except KsameError as error:
-                console.print(f"[bold red]error:[/] {escape(str(error))}")
+                console.print(f"[bold red]error:[/] {plain(str(error))}")
                 raise typer.Exit(error.exit_code) from error
+            except OSError as error:
+                if error.errno != errno.ENAMETOOLONG:
+                    raise
+                console.print("[bold red]error:[/] The name of a file is too long. Choose a shorter one.")
+                raise typer.Exit(ExitCode.USAGE) from error
             except KeyboardInterrupt as error:
                 console.print("[bold red]interrupted[/]; nothing was written.")
                 raise typer.Exit(ExitCode.INTERRUPTED) from error
@@ -60,7 +66,19 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     heading = "privacy warning" if issubclass(category, PrivacyWarning) else "warning"
-    console.print(f"[bold yellow]{heading}:[/] {escape(str(message))}")
+    console.print(f"[bold yellow]{heading}:[/] {plain(str(message))}")
+
+
+def plain(text: str) -> str:
+    r"""Return a text that may come from a stranger's file, safe to be shown: no markup, nothing that steers a terminal.
+
+    Examples
+    --------
+    >>> print(plain("[red]\x1b[2J\udc80"))
+    \[red]\x1b[2J\udc80
+    """
+    shown = (c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+    return escape("".join(shown))
 
 
 def track(items: Iterable[T], what: str) -> Iterable[T]:

@@ -7,13 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from ksame.app import talk
 from ksame.errors import ExitCode, UsageError
+from ksame.privacy.findings import Finding, conclusion, passed
 from ksame.privacy.signing import load_public_key
-from ksame.verification import Finding, passed
 
 
 def verify_scene_command(
@@ -46,14 +45,16 @@ def tell_findings(what: Path, findings: Sequence[Finding], *, as_json: bool) -> 
                 "schema": "ksame/verification",
                 "version": 1,
                 "passed": good,
+                "conclusion": conclusion(findings),
                 "findings": [asdict(f) for f in findings],
             }
         )
     else:
-        table = Table("check", "result", "detail", title=escape(str(what)))
+        table = Table("check", "result", "detail", title=talk.plain(str(what)))
         words = {True: "[green]passed[/]", False: "[bold red]FAILED[/]", None: "[yellow]not judged[/]"}
         for finding in findings:
-            table.add_row(finding.name, words[finding.passed], escape(finding.detail))
+            table.add_row(finding.name, words[finding.passed], talk.plain(finding.detail))
         talk.show(table)
+        talk.say(f"[bold]{conclusion(findings)}[/]")
     if not good:
         raise typer.Exit(ExitCode.NOT_MET)

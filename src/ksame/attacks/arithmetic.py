@@ -41,7 +41,7 @@ def difference_votes(released: FloatArray, originals: FloatArray) -> FloatArray:
         return votes
     pca = fit_pca(originals, min(_DIRECTIONS, len(originals) - 1, originals.shape[1]))
     r, x = pca.project(released), pca.project(originals)
-    radius = CLOSE * _spacing(x)
+    radius = CLOSE * spacing(x)
     i, other_i, _ = _pairs(r)
     j, other_j, apart = _pairs(x)
     telling = apart > 2.0 * radius  # the difference of twins is that of any twins
@@ -55,7 +55,7 @@ def difference_votes(released: FloatArray, originals: FloatArray) -> FloatArray:
     return votes
 
 
-def _spacing(codes: FloatArray) -> float:
+def spacing(codes: FloatArray) -> float:
     """Return the median distance of a row to the nearest row that differs from it."""
     distances = cross_squared_distances(codes, codes)
     distances[distances <= 1e-9 * distances.max()] = np.inf

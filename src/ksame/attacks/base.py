@@ -84,12 +84,15 @@ class AttackData:
         People outside both, for a recogniser to learn from.
     imitate : callable, optional
         The method, as the attacker runs it: see :data:`Imitation`.
+    earlier : FaceSet, optional
+        An earlier release of the same people; its ``subjects`` are the truth too.
     """
 
     originals: FaceSet
     released: FaceSet
     training: FaceSet | None = None
     imitate: Imitation | None = None
+    earlier: FaceSet | None = None
 
     def __post_init__(self) -> None:
         if not set(self.released.subjects) & set(self.originals.subjects):

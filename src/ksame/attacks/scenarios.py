@@ -24,6 +24,7 @@ from ksame.attacks.base import (
     score,
 )
 from ksame.attacks.detection import Level, detect_levels
+from ksame.attacks.differencing import Shown, differences
 from ksame.attacks.eigenfaces import Eigenfaces
 from ksame.attacks.restoration import Prior, RidgeInverse, enhance
 from ksame.errors import InputError, parameter_error
@@ -172,6 +173,45 @@ def _insider(recogniser: Recogniser, data: AttackData, rng: np.random.Generator)
     return score("insider", coder, distances, data.released, data.originals, notes=notes, covered=False)
 
 
+def _differencing(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
+    if data.earlier is None:
+        raise InputError("an earlier release of the same people is needed; give it with --earlier")
+    coder = (recogniser if isinstance(recogniser, Coder) else Eigenfaces()).fit(data.originals)
+    known = coder.encode(data.originals)
+    before, after = {image.tobytes() for image in data.earlier.images}, {i.tobytes() for i in data.released.images}
+    gone, new = _only(data.earlier, coder, after), _only(data.released, coder, before)
+    told = [(person, one) for one in differences(gone, new, known) for person in sorted(one.people)]
+    if told:
+        probes = _of_people(data.earlier, data.released, [person for person, _ in told])
+        distances = np.stack([one.distances for _, one in told])
+        how = f"{len(gone.codes)} faces of the earlier release are gone; {len(told)} people left or joined their groups"
+    else:
+        probes, distances = data.earlier, compare(coder, data.earlier, data.originals)
+        how = "no face of the earlier release was replaced, so there is nothing to subtract: its faces were compared"
+    return score("differencing", coder, distances, probes, data.originals, notes=(how,))
+
+
+def _only(faces: FaceSet, coder: Coder, others: set[bytes]) -> Shown:
+    """Return the distinct faces that are not among ``others``."""
+    first, which = distinct(faces)
+    kept = [i for i, row in enumerate(first) if faces.images[row].tobytes() not in others]
+    if not kept:
+        return Shown(np.empty((0, 1)), np.empty(0, dtype=np.intp), ())
+    return Shown(
+        coder.encode(faces.take(first[kept])),
+        np.bincount(which)[kept],
+        tuple(frozenset(str(s) for s in faces.subjects[which == i]) for i in kept),
+    )
+
+
+def _of_people(earlier: FaceSet, later: FaceSet, people: list[str]) -> FaceSet:
+    """Return a released face of each of these people, from whichever release has one."""
+    rows = {str(s): (later, i) for i, s in enumerate(later.subjects)}
+    rows |= {str(s): (earlier, i) for i, s in enumerate(earlier.subjects)}
+    images = np.stack([rows[person][0].images[rows[person][1]] for person in people])
+    return FaceSet(images, np.array(people), names=tuple(f"person/{person}" for person in people))
+
+
 def _on_originals(recogniser: Recogniser, data: AttackData) -> tuple[Recogniser, tuple[str, ...]]:
     return _trained(recogniser, data.training, data.originals, "the gallery of originals")
 
@@ -248,6 +288,7 @@ _ALL = (
         _learned_inverse,
     ),
     Scenario("difference", "pairings under which many released faces lie alike to their originals", _difference),
+    Scenario("differencing", "one release less another of the same people, against originals", _differencing),
     Scenario("insider", "shared faces less the members that an insider knows, against originals", _insider),
 )
 

@@ -7,16 +7,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksame.attacks import AttackResult, clopper_pearson, verdict
+from ksame.attacks import AttackResult, Eigenfaces, Mahalanobis, clopper_pearson, verdict
 from ksame.audit.looking import Looked
 from ksame.audit.result import AttackRecord, Exposed, Outcome, Promise, VerdictRecord
+from ksame.audit.sight import View
 from ksame.faces.faceset import FloatArray
 
 REPEATED = "parrot"
 """The scenario whose gallery is the release itself: an upper limit, reached by whoever can repeat the alteration."""
 
+PIXEL_RECOGNISERS = frozenset({Eigenfaces.name, Mahalanobis.name})
+"""Recognisers that compare pictures point by point, and so also light, pose and expression."""
+
+JUDGED: Mapping[View, str] = {
+    "photographs": "Judged was the face cut out of each photograph, without what lies around it.",
+    "faces": "Judged were whole pictures of registered faces; what they show beside the face counts too.",
+}
+SAME_PHOTOGRAPH = (
+    "Gallery and probe are the same photograph, before and after: the worst case, in which light, pose and expression "
+    "match as well as the face."
+)
+
 POOLED = "pooled"
 """The scenario whose probes are people, not pictures."""
+
+DIFFERENCING = "differencing"
+"""The scenario whose probes are people who left or joined between two releases."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +112,10 @@ def blind(scenario: str, recogniser: str, pairs: Sequence[Looked], bound: float 
 def _by_pair(result: AttackResult, pairs: Sequence[Looked]) -> tuple[FloatArray, int]:
     """Return the score of every pair, (n_pairs,), and how many probes are missing because they show no face."""
     subjects = [p.pair.original.subject for p in pairs]
-    if result.scenario == POOLED:
+    if result.scenario in (POOLED, DIFFERENCING):
         named = dict(zip(result.subjects.tolist(), result.scores, strict=True))
-        return np.array([named.get(s, 0.0) for s in subjects]), len(set(subjects) - set(named))
+        missing = len(set(subjects) - set(named)) if result.scenario == POOLED else 0
+        return np.array([named.get(s, 0.0) for s in subjects]), missing
     probed = dict(zip(result.probes.names, result.scores, strict=True))
     if result.probes.names[0].startswith("original/"):
         return np.array([probed.get(f"original/{p.pair.original.name}", 0.0) for p in pairs]), 0
@@ -106,14 +123,23 @@ def _by_pair(result: AttackResult, pairs: Sequence[Looked]) -> tuple[FloatArray,
     return np.array(scores), sum(p.after.tight is None for p in pairs)
 
 
-def conclude(judged: Sequence[Judged], pairs: Sequence[Looked], promise: Promise | None) -> VerdictRecord:
-    """Say in one line how many people are still recognised, and whether that breaks the promise."""
+def conclude(judged: Sequence[Judged], pairs: Sequence[Looked], promise: Promise | None, view: View) -> VerdictRecord:
+    """Say in one line how many people are still recognised, whether that breaks the promise, and what was judged.
+
+    Of photographs the line speaks of recognisers of faces; what compares pixels is told after it, since light, pose and
+    expression are enough to find the very photograph again.
+    """
     direct = _direct(judged)
-    worst = max(direct, key=lambda j: j.record.rank1)
+    by_pixels = [j for j in direct if j.record.recogniser in PIXEL_RECOGNISERS] if view == "photographs" else []
+    worst = max([j for j in direct if j not in by_pixels] or direct, key=lambda j: j.record.rank1)
     subjects = np.array([p.pair.original.subject for p in pairs])
     people = len(np.unique(subjects))
     named = _people_named(worst.scores, subjects)
     line = _line(people, named, worst)
+    matched = max((j for j in by_pixels if j is not worst), key=lambda j: j.record.rank1, default=worst)
+    if matched.record.rank1 > worst.record.rank1 + 1e-9:
+        most = _count(_people_named(matched.scores, subjects))
+        line += f" Comparing pixels ({matched.label}) finds the photograph that was altered for {most}."
     repeated = max((j for j in judged if j.record.scenario == REPEATED), key=lambda j: j.record.rank1, default=None)
     if repeated is not None and repeated is not worst and repeated.record.rank1 > worst.record.rank1 + 1e-9:
         most = _count(_people_named(repeated.scores, subjects))
@@ -122,7 +148,7 @@ def conclude(judged: Sequence[Judged], pairs: Sequence[Looked], promise: Promise
     return VerdictRecord(
         line=line,
         outcome=outcome,
-        explanation=why,
+        explanation=f"{why} {JUDGED[view]} {SAME_PHOTOGRAPH}",
         scenario=worst.record.scenario,
         recogniser=worst.record.recogniser,
         recognised=named,

@@ -9,13 +9,15 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
+from ksame.audit.scenes import AnyCertificate, AnyLinkage, read_certificate, scene_pairs
 from ksame.audit.tables import Labels, read_labels, read_pairs
 from ksame.errors import InputError, UsageError
 from ksame.faces.faceset import FaceSet
 from ksame.faces.reading import SUFFIXES, read_image
-from ksame.privacy.certificate import Certificate
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import CERTIFICATE, SHEET
+from ksame.scene.certificate import SceneCertificate
+from ksame.scene.linkage import SceneLinkage
 
 Source = Path | str | FaceSet
 """A folder of pictures, or faces in memory."""
@@ -69,7 +71,7 @@ class Material:
     pairs : tuple of Pair
     missed : tuple of Missed
         Pictures without a partner.
-    certificate : Certificate or None
+    certificate : Certificate, SceneCertificate or None
         What the publisher promised, where the released folder says so.
     pairing : str
         How the pairs were found, in words.
@@ -79,7 +81,7 @@ class Material:
 
     pairs: tuple[Pair, ...]
     missed: tuple[Missed, ...]
-    certificate: Certificate | None
+    certificate: AnyCertificate | None
     pairing: str
     further: tuple[Picture, ...] = ()
 
@@ -94,7 +96,7 @@ def gather(
     released: Source,
     *,
     pairs: Path | None = None,
-    linkage: Linkage | None = None,
+    linkage: AnyLinkage | None = None,
     labels: Path | None = None,
 ) -> Material:
     """Find the pictures of both sides and pair them.
@@ -105,8 +107,8 @@ def gather(
         Folders, searched with all their sub-folders, or faces in memory.
     pairs : Path, optional
         A CSV file with the columns ``original,released``, names relative to the folders.
-    linkage : Linkage, optional
-        The link table of a release.
+    linkage : Linkage or SceneLinkage, optional
+        The link table of a release, or of photographs.
     labels : Path, optional
         A CSV file with the column ``file`` and any of ``subject`` and labels; ``labels.csv`` in the folder of
         originals is found by itself.
@@ -125,18 +127,25 @@ def gather(
     after = _pictures(released, "RELEASED")
     if pairs is not None:
         linked, how = read_pairs(pairs, {p.name for p in before}, {p.name for p in after}), f"listed in {pairs.name}"
+    elif isinstance(linkage, SceneLinkage):
+        _require_same(linkage, certificate)
+        names = [p.name for p in before], [p.name for p in after]
+        linked, people = scene_pairs(linkage, Path() if isinstance(originals, FaceSet) else Path(originals), *names)
+        how = "by the link table of the outputs"
+        before = [replace(p, subject=people.get(p.name, p.subject)) if p.subject == p.name else p for p in before]
     elif linkage is not None:
         linked, how = _from_linkage(linkage, certificate, before, after), "by the link table of the release"
     else:
         linked, how = _by_name(before, after, certificate), "by equal file names"
-    return _joined(before, after, linked, certificate, how, complete=linkage is None)
+    material = _joined(before, after, linked, certificate, how, complete=not isinstance(linkage, Linkage))
+    return replace(material, missed=(*material.missed, *_not_pictures(certificate)))
 
 
 def _joined(
     before: Sequence[Picture],
     after: Sequence[Picture],
     linked: Sequence[tuple[str, str]],
-    certificate: Certificate | None,
+    certificate: AnyCertificate | None,
     how: str,
     *,
     complete: bool,
@@ -207,21 +216,30 @@ def _with_row(picture: Picture, row: Mapping[str, str] | None, otherwise: str) -
     return replace(picture, subject=row.get("subject") or otherwise, attributes=known)
 
 
-def _certificate(released: Source) -> Certificate | None:
+def _certificate(released: Source) -> AnyCertificate | None:
     if isinstance(released, FaceSet) or not (Path(released) / CERTIFICATE).is_file():
         return None
-    path = Path(released) / CERTIFICATE
-    try:
-        return Certificate.from_json(path.read_bytes())
-    except (OSError, InputError) as error:
-        raise InputError(f"{path}: the certificate of the release cannot be read ({error}).") from error
+    return read_certificate(Path(released) / CERTIFICATE)
+
+
+def _not_pictures(certificate: AnyCertificate | None) -> list[Missed]:
+    """Return the certified outputs that an audit does not read."""
+    if not isinstance(certificate, SceneCertificate):
+        return []
+    others = sorted(n for n in certificate.files if Path(n).suffix.lower() not in {*SUFFIXES, ".csv"})
+    return [Missed(name, "released", "a recording: only pictures are judged") for name in others]
+
+
+def _require_same(linkage: AnyLinkage, certificate: AnyCertificate | None) -> None:
+    if certificate is not None and certificate.digest != linkage.release_digest:
+        raise UsageError("The link table belongs to another release: its digest is not that of the certificate.")
 
 
 def _by_name(
-    before: Sequence[Picture], after: Sequence[Picture], certificate: Certificate | None
+    before: Sequence[Picture], after: Sequence[Picture], certificate: AnyCertificate | None
 ) -> list[tuple[str, str]]:
     """Pair files of one name; the ending may differ."""
-    if certificate is not None:
+    if certificate is not None and not isinstance(certificate, SceneCertificate):
         raise UsageError(
             "The released folder is a ksame release, whose files are renumbered. Say which belongs to which with "
             "--linkage FILE (written by: ksame release --link-table FILE) or with --pairs pairs.csv."
@@ -236,6 +254,12 @@ def _by_name(
         partner = exact.get(picture.name) or (same[0] if len(same) == 1 else None)
         if partner is not None:
             linked.append((partner, picture.name))
+    if not linked and certificate is not None:
+        raise UsageError(
+            "The outputs of ksame deidentify are numbered. Say which belongs to which with --linkage FILE (written by: "
+            "ksame deidentify --link-table FILE) or with --pairs pairs.csv; --keep-names keeps the names of the "
+            "originals."
+        )
     if not linked:
         raise UsageError(
             f"No released picture has the name of an original ({len(before)} originals, for instance "
@@ -250,15 +274,16 @@ def _stem(name: str) -> str:
 
 
 def _from_linkage(
-    linkage: Linkage, certificate: Certificate | None, before: Sequence[Picture], after: Sequence[Picture]
+    linkage: Linkage, certificate: AnyCertificate | None, before: Sequence[Picture], after: Sequence[Picture]
 ) -> list[tuple[str, str]]:
     """Pair every released face with the first original it stands for."""
-    if certificate is not None and certificate.digest != linkage.release_digest:
-        raise UsageError("The link table belongs to another release: its digest is not that of the certificate.")
+    _require_same(linkage, certificate)
     known, there = {p.name for p in before}, {p.name for p in after}
     linked = []
     for face in linkage.faces:
         sources = [name for name in face.sources if name in known]
+        if not sources and any(face.since < past.number for past in linkage.history):
+            continue  # of a series; whoever left is not among the originals of today, and the face is not judged
         if not sources:
             raise UsageError(
                 f"The link table says that {face.released} was made from {', '.join(face.sources) or 'nothing'}, which "
@@ -267,4 +292,6 @@ def _from_linkage(
         if face.released not in there:
             raise UsageError(f"The link table lists {face.released}, which is not in the released folder.")
         linked.append((sources[0], face.released))
+    if not linked:
+        raise UsageError("Nobody of the series is among the originals. Give the folder of an earlier release too.")
     return linked

@@ -15,6 +15,7 @@ from ksame.audit.charts import cmc_chart, diversity_chart, poc_chart
 from ksame.audit.judging import REPEATED, is_direct
 from ksame.audit.result import AccuracyRecord, AttackRecord, AuditResult, Exposed
 from ksame.errors import OutputError, UsageError
+from ksame.faces.reading import StrPath
 from ksame.utility.poc import PocPoint, poc
 
 NUMBERS = "audit.json"
@@ -82,8 +83,9 @@ def require_place(report: Path, *folders: Path, force: bool) -> None:
             raise UsageError(f"{path} exists. Choose another place, or replace it with --force.")
 
 
-def write_report(result: AuditResult, report: Path) -> None:
+def write_report(result: AuditResult, report: StrPath) -> None:
     """Write the page, and ``audit.json`` beside it; each appears whole or not at all, readable by its owner only."""
+    report = Path(report)
     contents = {report: render_report(result).encode(), report.with_name(NUMBERS): result.to_json()}
     try:
         report.parent.mkdir(parents=True, exist_ok=True)

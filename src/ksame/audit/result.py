@@ -6,9 +6,9 @@ import json
 from importlib.resources import files
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from ksame.errors import InputError
+from ksame.privacy.documents import read_document
 
 Outcome = Literal["holds", "broken", "too few faces to say"]
 Rate = tuple[float, float]
@@ -232,11 +232,7 @@ class AuditResult(_Part):
     @classmethod
     def from_json(cls, data: bytes) -> AuditResult:
         """Read ``audit.json``."""
-        try:
-            return cls.model_validate_json(data)
-        except ValidationError as error:
-            where = ".".join(str(part) for part in error.errors()[0]["loc"])
-            raise InputError(f"not a valid audit ({where}: {error.errors()[0]['msg']})") from error
+        return read_document(cls, data, "a valid audit")
 
 
 def audit_schema() -> dict[str, Any]:

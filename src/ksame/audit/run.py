@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from ksame.attacks import SCENARIOS, AttackData, Restorer, run_attack
 from ksame.audit.attackers import DEFAULT, PIXELS, Attacker, attacker
-from ksame.audit.judging import Judged, blind, conclude, judge, most_exposed, software
+from ksame.audit.judging import DIFFERENCING, Judged, blind, conclude, judge, most_exposed, software
 from ksame.audit.looking import Sight, face_sets, look_at_all
 from ksame.audit.material import Material, Source, gather
 from ksame.audit.measuring import compared, measure_utility, poc_points
-from ksame.audit.result import AuditResult, Counts, NotJudged, Plan, Promise
+from ksame.audit.result import AuditResult, Counts, NotJudged, Plan
+from ksame.audit.scenes import AnyCertificate, AnyLinkage, promise_of
 from ksame.audit.sight import Eye, View, choose_eye
 from ksame.audit.thumbnails import thumbnails
-from ksame.errors import InputError, UsageError
+from ksame.errors import InputError, UsageError, seed_number
+from ksame.faces.faceset import FaceSet
+from ksame.faces.reading import StrPath
 from ksame.models import Store
-from ksame.privacy.certificate import Certificate
-from ksame.privacy.linkage import Linkage
 from ksame.progress import Track, silent
+from ksame.scene.certificate import SceneCertificate
 
 STANDARD = ("naive", "reverse", "parrot")
 """Scenarios of every audit, unless others are asked for."""
 
-BY_PIXELS = ("difference", "insider")
+BY_PIXELS = ("difference", DIFFERENCING, "insider")
 """Scenarios that reckon with pixels, whatever the recogniser."""
 
 
@@ -37,9 +42,11 @@ def audit(
     *,
     attackers: Sequence[str] = DEFAULT,
     scenarios: Sequence[str] | None = None,
-    pairs: Path | None = None,
-    linkage: Linkage | None = None,
-    labels: Path | None = None,
+    pairs: StrPath | None = None,
+    linkage: AnyLinkage | None = None,
+    labels: StrPath | None = None,
+    earlier: Source | None = None,
+    earlier_linkage: AnyLinkage | None = None,
     view: View | None = None,
     by_hand: bool = False,
     compare: Sequence[AuditResult] = (),
@@ -60,6 +67,8 @@ def audit(
         Keys of :data:`ksame.attacks.SCENARIOS`; by default those that fit, see :func:`fitting`.
     pairs, linkage, labels
         Which picture belongs to which and what originals show; see :func:`ksame.audit.material.gather`.
+    earlier, earlier_linkage
+        An earlier release of the same people, paired in the same way: the attacker subtracts one from the other.
     view : {"faces", "photographs"}, optional
         Whether the pictures are registered faces or show a face somewhere; found out by looking at them.
     by_hand : bool
@@ -82,18 +91,24 @@ def audit(
     ModelError
         When the file of a restorer is missing or holds something else.
     """
+    seed = seed_number("audit", seed)
     chosen = [attacker(each) for each in dict.fromkeys(attackers)]
     _check(chosen, scenarios)
-    material = gather(originals, released, pairs=pairs, linkage=linkage, labels=labels)
+    listed, told = (None if table is None else Path(table) for table in (pairs, labels))
+    material = gather(originals, released, pairs=listed, linkage=linkage, labels=told)
     eye = choose_eye(material, view)
     restorers = list({each.restorer.sha256: each.restorer for each in chosen if each.restorer}.values())
     sight = look_at_all(material, eye, restorers=restorers, by_hand=by_hand, track=track)
-    promise = None if material.certificate is None else _promise(material.certificate)
+    before = None
+    if earlier is not None:
+        past = gather(originals, earlier, linkage=earlier_linkage, labels=told)
+        before = look_at_all(past, eye, by_hand=by_hand, track=track)
+    promise = None if material.certificate is None else promise_of(material.certificate)
     bound = None if promise is None else promise.bound
-    tried = fitting(sight, eye.view, bound) if scenarios is None else tuple(scenarios)
+    tried = fitting(sight, eye.view, bound, earlier=before is not None) if scenarios is None else tuple(scenarios)
     able, lost = _able(chosen, eye)
-    judged, skipped = _attack(able, tried, sight, bound, seed, track)
-    verdict = conclude(judged, sight.pairs, promise)
+    judged, skipped = _attack(able, tried, sight, before, bound, seed, track)
+    verdict = conclude(judged, sight.pairs, promise, eye.view)
     utility = measure_utility(sight.pairs, seed=seed, track=track)
     method, parameter = _called(material.certificate, name, released)
     points = poc_points(verdict, utility, method, parameter)
@@ -133,7 +148,13 @@ def _check(attackers: Sequence[Attacker], scenarios: Sequence[str] | None) -> No
 
 
 def _attack(
-    attackers: Sequence[Attacker], scenarios: Sequence[str], sight: Sight, bound: float | None, seed: int, track: Track
+    attackers: Sequence[Attacker],
+    scenarios: Sequence[str],
+    sight: Sight,
+    earlier: Sight | None,
+    bound: float | None,
+    seed: int,
+    track: Track,
 ) -> tuple[list[Judged], list[str]]:
     """Return every attack that fits the data, and a line for each that does not."""
     judged: list[Judged] = []
@@ -146,11 +167,13 @@ def _attack(
             judged += [blind(scenario, each.name, seen.pairs, bound) for scenario in tried]
             continue
         recogniser, data = each.build(), AttackData(before, after)
+        both = data if earlier is None else _with_earlier(data, *face_sets(earlier, each.part))
         for scenario in track(tried, f"attacking: {each.name}"):
             if scenario in BY_PIXELS and each.part != PIXELS:
                 continue
             try:
-                judged.append(judge(run_attack(scenario, recogniser, data, seed), seen.pairs, bound))
+                held = both if scenario == DIFFERENCING else data
+                judged.append(judge(run_attack(scenario, recogniser, held, seed), seen.pairs, bound))
             except InputError as error:
                 skipped.append(f"{scenario} by {each.name} could not be tried: {error}")
     if not judged:
@@ -158,6 +181,19 @@ def _attack(
             skipped.append(f"Restored faces are attacked by {', '.join(ON_RESTORED)}.")
         raise UsageError(f"None of the attacks fits these pictures. {' '.join(skipped)}")
     return judged, skipped
+
+
+def _with_earlier(data: AttackData, originals: FaceSet, earlier: FaceSet | None) -> AttackData:
+    """Add an earlier release, and the originals of people who are in that one only."""
+    known, only = data.originals, ~np.isin(originals.subjects, data.originals.subjects)
+    if only.any():
+        left = originals.take(only)
+        known = FaceSet(
+            np.concatenate([known.images, left.images]),
+            np.concatenate([known.subjects, left.subjects]),
+            names=(*known.names, *left.names),
+        )
+    return replace(data, originals=known, earlier=earlier)
 
 
 def _able(attackers: Sequence[Attacker], eye: Eye) -> tuple[list[Attacker], list[str]]:
@@ -173,12 +209,12 @@ def _able(attackers: Sequence[Attacker], eye: Eye) -> tuple[list[Attacker], list
     return able, [f"{each} did not attack: it finds no face in any original." for each in lost]
 
 
-def fitting(sight: Sight, view: View, bound: float | None) -> tuple[str, ...]:
+def fitting(sight: Sight, view: View, bound: float | None, *, earlier: bool = False) -> tuple[str, ...]:
     """Return the scenarios that fit the data.
 
     Besides the three of every audit: on registered faces, what was done is found out and repeated where nothing is
     promised, and differences are compared where nobody is to be named at all; people with several released pictures are
-    pooled; where people share a face, an insider subtracts the others.
+    pooled; where people share a face, an insider subtracts the others; with an earlier release, it is subtracted.
     """
     found = list(STANDARD)
     if view == "faces" and bound is None:
@@ -191,18 +227,9 @@ def fitting(sight: Sight, view: View, bound: float | None) -> tuple[str, ...]:
     faces = [looked.after.wide.tobytes() for looked in sight.pairs if looked.after.wide is not None]
     if len(set(faces)) < len(faces) and len(set(faces)) > 1:
         found.append("insider")
+    if earlier:
+        found.append(DIFFERENCING)
     return tuple(found)
-
-
-def _promise(certificate: Certificate) -> Promise:
-    record = certificate.promise
-    return Promise(
-        model=record.model,
-        bound=record.bound,
-        scope=record.scope,
-        statement=record.statement,
-        not_promised=record.not_promised,
-    )
 
 
 def _counts(sight: Sight) -> Counts:
@@ -215,11 +242,13 @@ def _counts(sight: Sight) -> Counts:
     )
 
 
-def _called(certificate: Certificate | None, name: str | None, released: Source) -> tuple[str, str]:
+def _called(certificate: AnyCertificate | None, name: str | None, released: Source) -> tuple[str, str]:
     """Return method and strength: as told ("blur 8" is blur at 8), from the certificate, or the folder's name."""
     if name is not None:
         method, _, parameter = name.partition(" ")
         return method, parameter
+    if isinstance(certificate, SceneCertificate):
+        return certificate.method.name, "" if certificate.k is None else f"k = {certificate.k}"
     if certificate is not None:
         shown = [f"{key} = {value}" for key, value in certificate.method.params.items() if key in _STRENGTHS]
         return certificate.method.name, ", ".join(shown)

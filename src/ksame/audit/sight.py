@@ -23,6 +23,7 @@ from ksame.faces.registration import Template, register
 from ksame.models import Detection, Detector, FaceMesh, Mesh
 from ksame.models.pictures import as_rgb8
 from ksame.photographs import PRESENCE, TURNS
+from ksame.scene.certificate import SceneCertificate
 
 View = Literal["faces", "photographs"]
 
@@ -34,6 +35,7 @@ WIDE = Template(128, 154, ((44.4, 67.3), (82.6, 67.3), (63.5, 87.5)))
 
 _SAMPLE = 64  # originals that decide the view
 _REGISTERED = 0.12  # how far eyes may lie from their median, in distances between the eyes, in registered faces
+_CROPPED = 0.25  # least distance between the eyes, in widths of the picture, in registered faces: others show places
 _ASTRAY = 0.35  # how far from where it must be a face may be found in a registered picture, likewise
 _TALLEST = 256  # larger registered faces are reduced
 _OVERLAP = 0.1  # of boxes, for a released face to be the one that was there
@@ -212,7 +214,9 @@ def choose_eye(material: Material, view: View | None) -> Eye:
     step = max(1, len(material.pairs) // _SAMPLE)
     sample = material.pairs[::step][:_SAMPLE]
     sizes, points = _survey(sample)
-    if view is None:
+    if view is None and isinstance(material.certificate, SceneCertificate):
+        view = "photographs"
+    elif view is None:
         view = _guess(sizes, points, certified=material.certificate is not None)
     if view == "photographs":
         return Eye("photographs")
@@ -247,7 +251,9 @@ def _guess(sizes: set[tuple[int, int]], points: Sequence[FloatArray], *, certifi
     if not points:
         return "faces" if certified else "photographs"
     places = np.median(points, axis=0)
-    return "faces" if float(np.median([_astray(p, places) for p in points])) < _REGISTERED else "photographs"
+    aligned = float(np.median([_astray(p, places) for p in points])) < _REGISTERED
+    between = float(np.hypot(*(places[1] - places[0]))) / next(iter(sizes))[1]
+    return "faces" if aligned and between >= _CROPPED else "photographs"
 
 
 def _astray(points: FloatArray, places: FloatArray) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ksame.errors import InputError
+from ksame.faces import checking
 
 FloatArray = NDArray[np.float64]
 ByteArray = NDArray[np.uint8]
@@ -32,15 +33,15 @@ class FaceSet:
     Parameters
     ----------
     images : ndarray of shape (n_faces, height, width, channels)
-        RGB (three channels) or grey (one channel) in [0, 1]; kept as float32. Integer images are scaled by the
-        largest value of their type.
+        RGB (three channels) or grey (one channel) in [0, 1]; kept as float32. Bytes (uint8) and uint16 are
+        scaled by the largest value of their type; other integers are refused, since nobody knows what white is.
     subjects : sequence of length n_faces
-        Who is in each image; kept as strings.
+        Who is in each image, in their order; kept as strings. Nobody may be without a name.
     landmarks : ndarray of shape (n_faces, n_points, 2 or 3), optional
         Points in pixel coordinates, x before y, the centre of the top left pixel at (0, 0); where a mesh gave it, a
         third coordinate towards the viewer, in pixels too.
     attributes : mapping of name to sequence of length n_faces, optional
-        Labels such as gender or expression; kept as strings.
+        Labels such as gender or expression; kept as strings, a missing one as the empty string.
     names : sequence of length n_faces, optional
         Where each image came from. Names are secret: they go into the linkage, never into a release.
 
@@ -58,44 +59,18 @@ class FaceSet:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        images = np.asarray(self.images)
-        if images.ndim != 4 or images.shape[3] not in (1, 3) or 0 in images.shape:
-            raise InputError(
-                "Face images must have shape (n_faces, height, width, 1 or 3) with at least one face and one pixel. "
-                f"Got {images.shape}."
-            )
+        images = checking.pixels(self.images)
         n = len(images)
-        if np.issubdtype(images.dtype, np.integer):
-            images = images / np.iinfo(str(images.dtype)).max
-        if not np.isfinite(images).all():
-            bad = np.flatnonzero(~np.isfinite(images).reshape(n, -1).all(axis=1))
-            raise InputError(f"Face images must be finite. Images {_some(bad)} hold NaN or infinity.")
-        if images.min() < 0 or images.max() > 1:
-            raise InputError(
-                f"Face images must lie in [0, 1]. Got values from {images.min():g} to {images.max():g}; "
-                "divide by 255, or pass an integer array, which is scaled by its type."
-            )
-        if len(self.subjects) != n:
-            raise InputError(f"Expected {n} subjects, one for each image. Got {len(self.subjects)}.")
-        names = tuple(self.names) or tuple(f"face {i + 1}" for i in range(n))
-        if len(names) != n:
-            raise InputError(f"Expected {n} names, one for each image. Got {len(names)}.")
-        attributes = {}
-        for name, values in self.attributes.items():
-            if len(values) != n:
-                raise InputError(f"Attribute {name!r} must have {n} values, one for each image. Got {len(values)}.")
-            attributes[name] = _read_only(np.array([str(v) for v in values], dtype=np.str_))
-        landmarks = self.landmarks
-        if landmarks is not None:
-            landmarks = np.array(landmarks, dtype=np.float64)
-            if landmarks.ndim != 3 or landmarks.shape[0] != n or landmarks.shape[2] not in (2, 3):
-                raise InputError(f"Landmarks must have shape ({n}, n_points, 2 or 3). Got {landmarks.shape}.")
-            if not np.isfinite(landmarks).all():
-                raise InputError("Landmarks must be finite.")
-            landmarks = _read_only(landmarks)
+        names = (
+            tuple(f"face {i + 1}" for i in range(n))
+            if isinstance(self.names, tuple) and not self.names
+            else tuple(str(name) for name in checking.listed(self.names, n, "names"))
+        )
+        attributes = {name: _read_only(values) for name, values in checking.labels(self.attributes, n).items()}
+        landmarks = None if self.landmarks is None else _read_only(checking.points(self.landmarks, n))
         frozen: dict[str, Any] = {
             "images": _read_only(np.array(images, dtype=np.float32)),
-            "subjects": _read_only(np.array([str(s) for s in self.subjects], dtype=np.str_)),
+            "subjects": _read_only(checking.people(self.subjects, n)),
             "landmarks": landmarks,
             "attributes": MappingProxyType(attributes),
             "names": names,
@@ -105,6 +80,25 @@ class FaceSet:
 
     def __len__(self) -> int:
         return len(self.images)
+
+    def __repr__(self) -> str:
+        """Return what the set holds in numbers: no pixel, no name."""
+        n, height, width, channels = self.shape
+        points = "no" if self.landmarks is None else self.landmarks.shape[1]
+        colours = "grey" if channels == 1 else "colour"
+        return (
+            f"FaceSet({n} faces of {self.n_subjects} people, {height} x {width} pixels in {colours}, "
+            f"{points} landmarks; labels: {', '.join(self.attributes) or 'none'})"
+        )
+
+    def __reduce__(self) -> tuple[type[FaceSet], tuple[Any, ...]]:
+        """Let it be pickled and copied, as the plain arrays it is made of."""
+        labels = {name: np.asarray(values) for name, values in self.attributes.items()}
+        return FaceSet, (self.images, self.subjects, self.landmarks, labels, self.names)
+
+    def __sklearn_clone__(self) -> FaceSet:
+        """Return itself: nothing about it can change."""
+        return self
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -124,8 +118,7 @@ class FaceSet:
 
     def take(self, indices: ArrayLike) -> FaceSet:
         """Return the faces at ``indices``, in that order."""
-        index = np.asarray(indices)
-        rows = np.flatnonzero(index) if index.dtype == bool else index.astype(np.intp)
+        rows = checking.rows(indices, len(self))
         return FaceSet(
             self.images[rows],
             self.subjects[rows],
@@ -154,9 +147,8 @@ class FaceSet:
         flat = self.images.reshape(len(self), -1)
         constant = np.flatnonzero(flat.max(axis=1) == flat.min(axis=1))
         if len(constant):
-            raise InputError(
-                f"Constant images show no face: {_some([self.names[i] for i in constant])}. Remove them and run again."
-            )
+            named = checking.some(self.names[i] for i in constant)
+            raise InputError(f"Constant images show no face: {named}. Remove them and run again.")
 
 
 def quantise(images: ArrayLike) -> ByteArray:
@@ -186,9 +178,3 @@ def subject_means(codes: FloatArray, subjects: Sequence[Any] | NDArray[Any]) -> 
     means = np.zeros((len(who), codes.shape[1]))
     np.add.at(means, index, codes)
     return means / np.bincount(index)[:, None], who
-
-
-def _some(items: Iterable[Any], most: int = 10) -> str:
-    listed = [str(item) for item in items]
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ksame.errors import InputError, NotRegisteredError, PrivacyWarning
 from ksame.faces.faceset import FaceSet
 from ksame.faces.landmarks import EYES_AND_NOSE
-from ksame.faces.reading import SUFFIXES, read_image
+from ksame.faces.reading import SUFFIXES, StrPath, read_image
 from ksame.faces.registration import Similarity, Template, register
 from ksame.progress import Track, silent
 
@@ -43,9 +43,9 @@ class Loaded:
 
 
 def load_folder(
-    folder: Path,
+    folder: StrPath,
     *,
-    labels: Path | None = None,
+    labels: StrPath | None = None,
     template: Template | None = None,
     skip_unreadable: bool = False,
     track: Track = silent,
@@ -54,9 +54,9 @@ def load_folder(
 
     Parameters
     ----------
-    folder : Path
+    folder : Path or str
         Pictures directly inside, or in one sub-folder for each subject.
-    labels : Path, optional
+    labels : Path or str, optional
         A CSV file with the columns ``file,subject`` and any attributes; ``labels.csv`` inside the folder is found by
         itself. The columns ``left_eye_x, left_eye_y, right_eye_x, right_eye_y, nose_x, nose_y`` give landmarks. Only
         the files it lists are loaded.
@@ -71,6 +71,7 @@ def load_folder(
     InputError
         Naming every file that cannot be read, or the sizes that differ, or the column that is missing.
     """
+    folder = Path(folder)
     entries = list_entries(folder, labels)
     read, unreadable = read_each(
         entries, lambda entry, picture: (entry, picture), skip_unreadable=skip_unreadable, track=track
@@ -79,11 +80,11 @@ def load_folder(
     return Loaded(_assemble(folder, pictures, kept, template), unreadable)
 
 
-def list_entries(folder: Path, labels: Path | None = None) -> list[Entry]:
+def list_entries(folder: Path, labels: StrPath | None = None) -> list[Entry]:
     """Return the pictures of a folder and whom they show, by ``labels.csv`` or by sub-folders."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder.")
-    table = labels if labels is not None else folder / "labels.csv"
+    table = Path(labels) if labels is not None else folder / "labels.csv"
     return _from_table(folder, table) if labels is not None or table.is_file() else _from_tree(folder)
 
 
@@ -164,6 +165,11 @@ def gather(folder: Path, entries: Sequence[Entry], images: NDArray[Any], points:
 def _registered(
     entry: Entry, picture: NDArray[np.float32], points: NDArray[np.float64], template: Template
 ) -> tuple[NDArray[np.float32], Similarity]:
+    width, height = picture.shape[1], picture.shape[0]
+    if np.any(points < (-width, -height)) or np.any(points > (2 * width, 2 * height)):
+        raise InputError(
+            f"{entry.path}: the landmarks lie far outside the picture of {width}x{height} pixels. Correct labels.csv."
+        )
     try:
         return register(picture, points, template)
     except InputError as error:

@@ -1,6 +1,7 @@
 """Reading and writing single pictures. Whatever is read comes without its metadata."""
 
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray
 
 _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "PPM")
+StrPath = str | os.PathLike[str]
+"""Where a file or folder is: a plain string is as good as a path."""
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
 
 
-def read_image(path: Path) -> NDArray[np.float32]:
+def read_image(file: StrPath) -> NDArray[np.float32]:
     """Read a PNG, JPEG, WebP, TIFF, PPM or PGM file, 8 or 16 bits, grey or colour.
 
     The EXIF orientation is applied and all metadata dropped. Transparent pixels are shown on white.
@@ -29,6 +32,7 @@ def read_image(path: Path) -> NDArray[np.float32]:
     InputError
         When the file is missing, empty, truncated or no picture.
     """
+    path = Path(file)
     try:
         if path.stat().st_size == 0:
             raise InputError(f"{path}: the file is empty.")
@@ -66,9 +70,33 @@ def decode_png(data: bytes) -> ByteArray:
     """Return the 8-bit image of shape (height, width, 1 or 3) in a PNG file that :func:`encode_png` made."""
     try:
         with Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
+            if picture.mode not in ("L", "RGB"):  # of a palette the numbers would be compared, not what is seen
+                raise InputError(f"expected a grey or RGB PNG file, got mode {picture.mode}")
             array: NDArray[Any] = np.asarray(picture)
+    except InputError:
+        raise
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise InputError(f"not a readable PNG file ({error})") from error
     if array.dtype != np.uint8:
         raise InputError(f"expected an 8-bit PNG file, got {array.dtype}")
     return array[..., None] if array.ndim == 2 else array
+
+
+def is_bare_png(data: bytes) -> bool:
+    """Return whether a PNG file holds pixels and nothing else: no text, profile, further frames or bytes after it.
+
+    Examples
+    --------
+    >>> data = encode_png(np.zeros((2, 2, 1), np.uint8))
+    >>> is_bare_png(data), is_bare_png(data + b"Ann")
+    (True, False)
+    """
+    at = 8
+    while at + 12 <= len(data):
+        length, kind = int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]
+        at += 12 + length
+        if kind == b"IEND":
+            return at == len(data)
+        if kind not in (b"IHDR", b"IDAT"):
+            return False
+    return False

@@ -9,8 +9,11 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ksame.errors import InputError, parameter_error
+from ksame.errors import InputError, whole_number
 from ksame.faces.faceset import FloatArray
+
+LARGEST = 4_096
+"""Pixels along the longer side of a registered face."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,7 @@ class Template:
         The default size is that of Newton et al. (2005, Example 2.1).
         """
         for name, value in (("width", width), ("height", height)):
-            if value < 8:
-                raise parameter_error(name, "Template", "an integer of at least 8", value)
+            whole_number(name, "Template", value, 8, LARGEST)
         share = ((0.27, 0.36), (0.73, 0.36), (0.5, 0.60))
         return cls(width, height, tuple((x * (width - 1), y * (height - 1)) for x, y in share))
 

@@ -14,15 +14,19 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.errors import InputError, parameter_error
+from ksame.errors import InputError, real_number, whole_number
 from ksame.faces.faceset import FloatArray
 from ksame.faces.filters import blur, pixelate
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.methods.base import Outcome, Problem, one_copy_each
-from ksame.privacy.models import NoGuarantee
+from ksame.parameters import Parameters
+from ksame.privacy.models import NoGuarantee, PrivacyModel
 from ksame.progress import Track, silent
 from ksame.spaces.pca import fit_pca
 
+LARGEST_BLOCK, LARGEST_SIGMA = 65_535, 1_000.0
+"""Pixels of the largest block, and of the widest blur: wider than any face."""
+_MOST_PIXELS = 10**9
 LUMA = np.array([0.299, 0.587, 0.114])
 
 
@@ -99,11 +103,12 @@ Self = TypeVar("Self", bound="AdHoc")
 
 
 @dataclass(frozen=True)
-class AdHoc(ABC):
+class AdHoc(Parameters, ABC):
     """A change of the picture, the same for everyone."""
 
     name: ClassVar[str]
     selectable: ClassVar[bool] = False
+    promised: ClassVar[type[PrivacyModel]] = NoGuarantee
     level: ClassVar[str | None] = None
     """The parameter that makes it stronger, if one does."""
 
@@ -119,8 +124,8 @@ class AdHoc(ABC):
         """Return the method at another level."""
         if self.level is None:
             raise InputError(f"{self.name} has no level.")
-        kind = type(getattr(self, self.level))
-        return replace(self, **{self.level: kind(level)})
+        whole = isinstance(getattr(self, self.level), int) and float(level).is_integer()
+        return replace(self, **{self.level: int(level) if whole else level})
 
     def params(self) -> dict[str, Any]:
         """Return the public parameters."""
@@ -145,10 +150,14 @@ def pixels(problem: Problem, name: str) -> FloatArray:
     return problem.codes.reshape(len(problem), *problem.shape)
 
 
-def _check(owner: str, name: str, value: float, low: float, high: float | None = None) -> None:
-    if not low <= value or (high is not None and value > high):
-        limits = f"at least {low:g}" if high is None else f"in [{low:g}, {high:g}]"
-        raise parameter_error(name, owner, f"a number {limits}", value)
+def _hold(method: AdHoc, name: str, low: float, high: float) -> None:
+    """Check a parameter against its limits and keep it as a plain Python number of the type of its default."""
+    value, kind = getattr(method, name), type(type(method).__dataclass_fields__[name].default)
+    if kind is int:
+        held: float = whole_number(name, method.name, value, int(low), int(high))
+    else:
+        held = real_number(name, method.name, value, low, high)
+    object.__setattr__(method, name, held)
 
 
 @dataclass(frozen=True)
@@ -160,7 +169,7 @@ class Pixelate(AdHoc):
     level: ClassVar[str | None] = "p"
 
     def __post_init__(self) -> None:
-        _check(self.name, "p", self.p, 1)
+        _hold(self, "p", 1, LARGEST_BLOCK)
 
     def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
         """Every size from 2 to 32 pixels, then by steps of a tenth, up to one block for the whole image."""
@@ -182,7 +191,7 @@ class Blur(AdHoc):
     level: ClassVar[str | None] = "sigma"
 
     def __post_init__(self) -> None:
-        _check(self.name, "sigma", self.sigma, 1e-3)
+        _hold(self, "sigma", 1e-3, LARGEST_SIGMA)
 
     def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
         """Twenty steps, by equal factors, from 1 pixel to the size of the image."""
@@ -201,7 +210,7 @@ class Threshold(AdHoc):
     name: ClassVar[str] = "threshold"
 
     def __post_init__(self) -> None:
-        _check(self.name, "t", self.t, 0, 255)
+        _hold(self, "t", 0, 255)
 
     def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
         """Return black-and-white images."""
@@ -217,7 +226,7 @@ class Noise(AdHoc):
     level: ClassVar[str | None] = "m"
 
     def __post_init__(self) -> None:
-        _check(self.name, "m", self.m, 0)
+        _hold(self, "m", 0, _MOST_PIXELS)
 
     def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
         """Twenty equal steps up to every pixel."""
@@ -225,7 +234,7 @@ class Noise(AdHoc):
 
     def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
         """Return noisy images."""
-        _check(self.name, "m", self.m, 0, images.shape[1] * images.shape[2])
+        whole_number("m", self.name, self.m, 0, images.shape[1] * images.shape[2])
         return noise(images, self.m, rng)
 
 
@@ -238,12 +247,12 @@ class FlipNoise(AdHoc):
     name: ClassVar[str] = "noise-bw"
 
     def __post_init__(self) -> None:
-        _check(self.name, "m", self.m, 0)
-        _check(self.name, "t", self.t, 0, 255)
+        _hold(self, "m", 0, _MOST_PIXELS)
+        _hold(self, "t", 0, 255)
 
     def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
         """Return flipped images."""
-        _check(self.name, "m", self.m, 0, images.shape[1] * images.shape[2])
+        whole_number("m", self.name, self.m, 0, images.shape[1] * images.shape[2])
         return flip_noise(images, self.t, self.m, rng)
 
 
@@ -255,7 +264,7 @@ class EigenReduce(AdHoc):
     name: ClassVar[str] = "eigen-reduce"
 
     def __post_init__(self) -> None:
-        _check(self.name, "e", self.e, 1)
+        _hold(self, "e", 1, _MOST_PIXELS)
 
     @property
     def min_subjects(self) -> int:
@@ -276,7 +285,7 @@ class BarMask(AdHoc):
     nose: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _check(self.name, "value", self.value, 0, 1)
+        _hold(self, "value", 0, 1)
 
     def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
         """Return masked images."""

@@ -20,7 +20,11 @@ Stranger = Callable[[FloatArray, np.random.Generator], FloatArray]
 """From codes of some faces, (n, n_features), to the code of a person who does not exist, (n_features,)."""
 
 
-@dataclass(frozen=True, eq=False)
+Written = Callable[[FloatArray], FloatArray]
+"""From codes, (n, n_features), to what is read back from their pictures: clipped and rounded to bytes."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """Coded faces to be de-identified, and what else is known of them.
 
@@ -39,6 +43,8 @@ class Problem:
         Another coding in which neighbours are sought.
     stranger : callable, optional
         Draws somebody who does not exist, with the labels of the faces it is given.
+    written : callable, optional
+        Tells what becomes of codes when they are written as pictures.
     """
 
     codes: FloatArray
@@ -49,6 +55,7 @@ class Problem:
     reference: FaceModels | None = None
     distance_codes: FloatArray | None = None
     stranger: Stranger | None = None
+    written: Written | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -88,10 +95,11 @@ class Problem:
             self.reference,
             None if self.distance_codes is None else self.distance_codes[rows],
             self.stranger,
+            self.written,
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Outcome:
     """What a method decided.
 
@@ -141,6 +149,11 @@ class Method(Protocol):
         """Whether people share in one another's faces, so that keeping classes apart means something."""
         ...
 
+    @property
+    def promised(self) -> type[PrivacyModel]:
+        """The kind of promise that every outcome makes."""
+        ...
+
     def params(self) -> dict[str, Any]:
         """Return the public parameters, ready for JSON."""
         ...
@@ -158,3 +171,25 @@ class Method(Protocol):
 def one_copy_each(n: int) -> list[tuple[int]]:
     """Return sources in which copy i stands for face i."""
     return [(i,) for i in range(n)]
+
+
+def equal_copies(problem: Problem) -> tuple[FloatArray, NDArray[np.str_], list[tuple[int, ...]]]:
+    """Return as many faces for each person as the person with the fewest images has, by merging the others' images.
+
+    Faces that differ in number name people: whoever guesses the person with twelve images is right twelve times.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_copies, n_features)
+        Means of the images that were merged.
+    subjects : ndarray of shape (n_copies,)
+    sources : list of tuple of int
+        The images that each copy stands for.
+    """
+    who, counts = np.unique(problem.subjects, return_counts=True)
+    if counts.min() == counts.max():
+        return problem.codes, problem.subjects, [(i,) for i in range(len(problem))]
+    parts = [np.array_split(np.flatnonzero(problem.subjects == s), counts.min()) for s in who]
+    sources = [tuple(int(i) for i in part) for mine in parts for part in mine]
+    codes = np.stack([problem.codes[list(rows)].mean(axis=0) for rows in sources])
+    return codes, np.repeat(who, counts.min()), sources

@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ksame.errors import GuaranteeError, InputError, parameter_error
+from ksame.errors import GuaranteeError, InputError, parameter_error, whole_number
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
+from ksame.parameters import Parameters
 from ksame.privacy.maps import ZeroRecognition
-from ksame.privacy.models import KAnonymity
+from ksame.privacy.models import KAnonymity, PrivacyModel
 from ksame.progress import Track, silent
 
 Condition = Literal["paper", "tight", "exact"]
@@ -30,7 +31,7 @@ _TRIALS = 200
 
 
 @dataclass(frozen=True)
-class Furthest:
+class Furthest(Parameters):
     """Form pairs of clusters that are far apart, and give each the place of the other.
 
     Parameters
@@ -56,8 +57,8 @@ class Furthest:
     selectable = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 2:
-            raise parameter_error("k", self.name, "an integer of at least 2", self.k)
+        object.__setattr__(self, "k", whole_number("k", self.name, self.k, 2))
+        object.__setattr__(self, "repair", bool(self.repair))
         if self.condition not in ("paper", "tight", "exact"):
             raise parameter_error("condition", self.name, "'paper', 'tight' or 'exact'", self.condition)
         if self.condition == "tight" and self.release == "centroid":
@@ -72,6 +73,11 @@ class Furthest:
     def name(self) -> str:
         """The paper's name."""
         return "k-diff-furthest" if self.release == "shifted" else "k-same-furthest"
+
+    @property
+    def promised(self) -> type[PrivacyModel]:
+        """Zero recognition where faces are shifted, k-anonymity where they are shared."""
+        return ZeroRecognition if self.release == "shifted" else KAnonymity
 
     def params(self) -> dict[str, Any]:
         """Return k, the growth condition and whether leftovers are repaired."""

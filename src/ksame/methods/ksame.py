@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from ksame.errors import InputError, UsageError, parameter_error
+from ksame.errors import GuaranteeError, UsageError, parameter_error, real_number, whole_number
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
 from ksame.methods.grouping import STRATEGIES, group_means, partition, sse
+from ksame.parameters import Parameters
 from ksame.privacy.models import KAnonymity
 from ksame.progress import Track, silent
 
 
 @dataclass(frozen=True)
-class KSame:
+class KSame(Parameters):
     """Group people, release one face for each group, as many copies as it has members.
 
     People are grouped, not images: with several images of a subject the group is formed from subject means, and every
@@ -33,33 +33,27 @@ class KSame:
         What a group shares: its mean, or one person who does not exist with the group's gender, age, skin tone and
         expression. The bound is the same, since it needs only that the face is shared; of somebody else even one who
         knows all other members learns nothing.
-    reuse : mapping of subject to group, optional
-        Groups of an earlier release. Two releases of the same people with different groups can be intersected.
     """
 
     k: int = 5
     grouping: str = "greedy"
     surrogate: Literal["mean", "someone-else"] = "mean"
-    reuse: Mapping[str, int] = field(default_factory=dict)
 
     name = "k-same"
     selectable = True
+    promised = KAnonymity
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 2:
-            raise parameter_error("k", "KSame", "an integer of at least 2", self.k)
+        object.__setattr__(self, "k", whole_number("k", "KSame", self.k, 2))
         if self.grouping not in STRATEGIES:
             raise parameter_error("grouping", "KSame", f"one of {', '.join(STRATEGIES)}", self.grouping)
-
         if self.surrogate not in ("mean", "someone-else"):
             raise parameter_error("surrogate", "KSame", "'mean' or 'someone-else'", self.surrogate)
 
     def params(self) -> dict[str, Any]:
-        """Return k, the grouping strategy, what is shared, and whether groups were reused."""
+        """Return k, the grouping strategy and what is shared."""
         params: dict[str, Any] = {"k": self.k, "grouping": self.grouping}
-        if self.surrogate != "mean":
-            params["surrogate"] = self.surrogate
-        return {**params, "reused_groups": True} if self.reuse else params
+        return params if self.surrogate == "mean" else {**params, "surrogate": self.surrogate}
 
     @property
     def min_subjects(self) -> int:
@@ -69,67 +63,39 @@ class KSame:
     def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
         """Group the subjects and release one face for each group, or for each group and label (``problem.strata``)."""
         people = problem.by_subject
-        labels, lost = self._groups(people, rng)
-        outcome = (_collapsed if problem.strata is None else _aligned)(problem, people, labels, lost)
-        return outcome if self.surrogate == "mean" else _with_strangers(outcome, problem, rng)
-
-    def _groups(self, people: Problem, rng: np.random.Generator) -> tuple[IntArray, dict[str, str]]:
-        """Return the group of every person (-1: withheld) and why people were withheld."""
         n = len(people)
         if n < self.k:
             raise parameter_error("k", "KSame", f"an integer in [2, number of subjects = {n}]", self.k)
-        if not self.reuse:
-            return partition(people.squared_distances, self.k, self.grouping, rng), {}
-        labels = np.array([self.reuse.get(str(s), -1) for s in people.subjects], dtype=np.intp)
-        lost: dict[str, str] = {}
-        for group in np.unique(labels[labels >= 0]):
-            members = np.flatnonzero(labels == group)
-            if len(members) < self.k:
-                labels[members] = -1
-                reason = f"its earlier group has only {len(members)} members here, fewer than k = {self.k}"
-                lost.update({str(people.subjects[i]): reason for i in members})
-        fresh = np.array([i for i in np.flatnonzero(labels < 0) if str(people.subjects[i]) not in lost], dtype=np.intp)
-        if len(fresh) >= self.k:
-            added = partition(people.squared_distances[np.ix_(fresh, fresh)], self.k, self.grouping, rng)
-            labels[fresh] = added + labels.max() + 1
-        else:
-            lost.update({str(people.subjects[i]): f"fewer than k = {self.k} new people" for i in fresh})
-        if (labels < 0).all():
-            raise InputError("None of the earlier groups has k members here; nothing can be released.")
-        return labels, lost
+        labels = partition(people.squared_distances, self.k, self.grouping, rng)
+        outcome = (_collapsed if problem.strata is None else _aligned)(problem, people, labels)
+        return outcome if self.surrogate == "mean" else _with_strangers(outcome, problem, rng)
 
 
-def _collapsed(problem: Problem, people: Problem, labels: IntArray, lost: Mapping[str, str]) -> Outcome:
+def _collapsed(problem: Problem, people: Problem, labels: IntArray) -> Outcome:
     """Release one copy for each person: the mean of the subject means of its group."""
-    kept = np.flatnonzero(labels >= 0)
-    rows = np.unique(labels[kept], return_inverse=True)[1]
-    surrogates = group_means(people.codes, labels)
     images = _images_of(problem)
-    withheld = {i: reason for subject, reason in lost.items() for i in images[subject]}
-    sizes = np.bincount(rows)
-    figures = {"loss_sse": sse(people.squared_distances, labels), "mean_group": float(sizes.mean())}
+    sizes = np.bincount(labels)
     return Outcome(
-        surrogates,
-        rows,
-        [images[str(people.subjects[i])] for i in kept],
+        group_means(people.codes, labels),
+        labels,
+        [images[str(subject)] for subject in people.subjects],
         KAnonymity(int(sizes.min())),
-        labels[kept],
-        withheld,
-        figures,
+        labels,
+        figures={"loss_sse": sse(people.squared_distances, labels), "mean_group": float(sizes.mean())},
     )
 
 
-def _aligned(problem: Problem, people: Problem, labels: IntArray, lost: Mapping[str, str]) -> Outcome:
+def _aligned(problem: Problem, people: Problem, labels: IntArray) -> Outcome:
     """Release one copy for each person and label, for the labels that every member of the group has."""
     assert problem.strata is not None  # noqa: S101 -- the caller's branch
     images = _images_of(problem)
-    withheld = {i: reason for subject, reason in lost.items() for i in images[subject]}
+    withheld: dict[int, str] = {}
     surrogates: list[FloatArray] = []
     rows: list[int] = []
     sources: list[list[int]] = []
     groups: list[int] = []
     sizes: list[int] = []
-    for group in np.unique(labels[labels >= 0]):
+    for group in np.unique(labels):
         members = [images[str(s)] for s in people.subjects[labels == group]]
         held = [set(problem.strata[m]) for m in members]
         common = set.intersection(*held)
@@ -145,7 +111,9 @@ def _aligned(problem: Problem, people: Problem, labels: IntArray, lost: Mapping[
                 {i: "not every member of its group has this label" for i in m if problem.strata[i] not in common}
             )
     if not surrogates:
-        raise InputError("No group has a label that all of its members share; nothing can be released with --select.")
+        raise GuaranteeError(
+            "No group has a label that all of its members share; nothing can be released with --select."
+        )
     return Outcome(
         np.stack(surrogates),
         np.array(rows, dtype=np.intp),
@@ -181,7 +149,7 @@ def _images_of(problem: Problem) -> dict[str, list[int]]:
 
 
 @dataclass(frozen=True)
-class OneFace:
+class OneFace(Parameters):
     """Everybody gets the same face: black-out, or the average of all (Newton et al. 2005, Examples 2.3 and 2.4).
 
     Parameters
@@ -195,10 +163,10 @@ class OneFace:
     value: float = 0.0
 
     selectable = True
+    promised = KAnonymity
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.value <= 1.0:
-            raise parameter_error("value", "OneFace", "a number in [0, 1]", self.value)
+        object.__setattr__(self, "value", real_number("value", "OneFace", self.value, 0, 1))
 
     @property
     def name(self) -> str:
@@ -217,7 +185,7 @@ class OneFace:
     def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
         """Release one copy of the one face for every person."""
         people = problem.by_subject
-        outcome = _collapsed(problem, people, np.zeros(len(people), dtype=np.intp), {})
+        outcome = _collapsed(problem, people, np.zeros(len(people), dtype=np.intp))
         if self.face == "mean":
             return outcome
         plain = np.full_like(outcome.surrogates, self.value)

@@ -8,22 +8,38 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.errors import InputError, UsageError, parameter_error
+from ksame.errors import InputError, UsageError, parameter_error, real_number, whole_number
 from ksame.faces.faceset import FloatArray, IntArray, quantise
 from ksame.methods.adhoc import AdHoc, Pixelate, pixels
-from ksame.methods.base import Outcome, Problem, one_copy_each
+from ksame.methods.base import Outcome, Problem, Written, equal_copies, one_copy_each
+from ksame.parameters import Parameters
 from ksame.privacy.maps import EpsilonKMap as EpsilonKMapPromise
 from ksame.privacy.maps import EpsilonMap as EpsilonMapPromise
 from ksame.privacy.maps import WrongMap as WrongMapPromise
+from ksame.privacy.rounding import rough
 from ksame.progress import Track, silent
 from ksame.spaces.reference import FaceModels, cross_squared_distances
+
+_ROUNDS = 40
+_SETTLED = 1e-3  # relative gap below which rounding to bytes is what is left of it
 
 PERTURBATION_PSNR = 41.0
 """Decibels between an epsilon-mapped face before and after Rand(); the paper asks for 40 or more."""
 
 
+_LARGEST = 1e6  # of a scale or a weight: squares of it stay far from where floats end
+
+
+def _share(owner: str, epsilon: object) -> float:
+    return real_number("epsilon", owner, epsilon, 0, 1, above=True, below=True)
+
+
+def _scale(owner: str, sigma: object) -> float | None:
+    return None if sigma is None else real_number("sigma", owner, sigma, 0, _LARGEST, above=True)
+
+
 @dataclass(frozen=True)
-class EpsilonMap:
+class EpsilonMap(Parameters):
     """Distort each face just enough that it is unlikely under every model (Algorithm IV.1, "like no one").
 
     Parameters
@@ -42,12 +58,11 @@ class EpsilonMap:
 
     name = "epsilon-map"
     selectable = False
+    promised = EpsilonMapPromise
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.epsilon < 1.0:
-            raise parameter_error("epsilon", "EpsilonMap", "a number in (0, 1)", self.epsilon)
-        if self.sigma is not None and not (np.isfinite(self.sigma) and self.sigma > 0):
-            raise parameter_error("sigma", "EpsilonMap", "a positive number", self.sigma)
+        object.__setattr__(self, "epsilon", _share("EpsilonMap", self.epsilon))
+        object.__setattr__(self, "sigma", _scale("EpsilonMap", self.sigma))
         if self.over.level is None:
             raise UsageError(
                 f"The epsilon-map needs a method with levels (pixelate, blur, noise). Got {self.over.name!r}."
@@ -66,7 +81,7 @@ class EpsilonMap:
         """Scan the levels of every face from weak to strong; the distance is not monotone, so nothing is bisected."""
         images = pixels(problem, self.name)
         models = problem.models
-        sigma = self.sigma or models.scale()
+        sigma = self.sigma or rough(models.scale())
         if sigma <= 0:
             raise InputError("The reference models coincide, so no scale can be estimated. Give --sigma.")
         promise = EpsilonMapPromise(self.epsilon, sigma)
@@ -85,9 +100,9 @@ class EpsilonMap:
             met = promise.likelihoods(codes, models) < self.epsilon
             chosen[open_[met]] = level
             open_ = open_[~met]
-        warnings: tuple[str, ...] = ()
+        warnings = _of_uneven_counts(problem)
         if len(open_):
-            warnings = (
+            warnings += (
                 f"epsilon-map: {len(open_)} of {len(images)} faces stay above epsilon = {self.epsilon:g} even at "
                 f"the strongest "
                 f"level of {self.over.name}, which was used for them.",
@@ -103,8 +118,18 @@ class EpsilonMap:
         )
 
 
+def _of_uneven_counts(problem: Problem) -> tuple[str, ...]:
+    _, counts = np.unique(problem.subjects, return_counts=True)
+    if counts.min() == counts.max():
+        return ()
+    return (
+        f"epsilon-map: people have {counts.min()} to {counts.max()} faces each, and how many a person has may tell who "
+        "it is. Give as many images of everyone.",
+    )
+
+
 @dataclass(frozen=True)
-class WrongMap:
+class WrongMap(Parameters):
     """Move each face, by the smallest change that works, until somebody else is nearer (Definition III.8).
 
     For a candidate model R_i and the true R_j the nearest point beyond the plane that bisects them is in closed form;
@@ -120,10 +145,11 @@ class WrongMap:
 
     name = "wrong-map"
     selectable = False
+    promised = WrongMapPromise
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.margin < 0.5:
-            raise parameter_error("margin", "WrongMap", "a number in (0, 0.5)", self.margin)
+        margin = real_number("margin", "WrongMap", self.margin, 0, 0.5, above=True, below=True)
+        object.__setattr__(self, "margin", margin)
 
     def params(self) -> dict[str, Any]:
         """Return the margin."""
@@ -145,9 +171,10 @@ class WrongMap:
                 f"them "
                 f"(for instance {unknown[0]}). Leave --reference out, so that the faces are their own reference."
             )
-        true = np.array([index[str(s)] for s in problem.subjects], dtype=np.intp)
-        rows = np.arange(len(problem))
-        squares = cross_squared_distances(problem.codes, models.codes)
+        codes, subjects, sources = equal_copies(problem)
+        true = np.array([index[str(s)] for s in subjects], dtype=np.intp)
+        rows = np.arange(len(codes))
+        squares = cross_squared_distances(codes, models.codes)
         between = np.sqrt(cross_squared_distances(models.codes, models.codes))[true]
         behind = squares - squares[rows, true][:, None]  # how far each model's square is behind the true one's
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -159,9 +186,9 @@ class WrongMap:
             raise InputError("wrong-map: all models coincide, so nobody can be made to look like somebody else.")
         direction = (models.codes[target] - models.codes[true]) / between[rows, target][:, None]
         return Outcome(
-            problem.codes + direction * step[:, None],
+            codes + direction * step[:, None],
             rows,
-            one_copy_each(len(problem)),
+            sources,
             WrongMapPromise(),
             figures={"mean_change": float(step.mean())},
             secrets={"towards": [str(models.subjects[t]) for t in target]},
@@ -169,7 +196,7 @@ class WrongMap:
 
 
 @dataclass(frozen=True)
-class EpsilonKMap:
+class EpsilonKMap(Parameters):
     """Make each face equally like k people, by the smallest change (eqs. 1 to 4, "like everyone").
 
     Parameters
@@ -193,16 +220,14 @@ class EpsilonKMap:
 
     name = "epsilon-k-map"
     selectable = True
+    promised = EpsilonKMapPromise
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, (int, np.integer)) or self.k < 2:
-            raise parameter_error("k", "EpsilonKMap", "an integer of at least 2", self.k)
-        if not (np.isfinite(self.lam) and self.lam >= 0):
-            raise parameter_error("lam", "EpsilonKMap", "zero or a positive number", self.lam)
-        if self.epsilon is not None and not 0.0 < self.epsilon < 1.0:
-            raise parameter_error("epsilon", "EpsilonKMap", "a number in (0, 1)", self.epsilon)
-        if self.sigma is not None and not (np.isfinite(self.sigma) and self.sigma > 0):
-            raise parameter_error("sigma", "EpsilonKMap", "a positive number", self.sigma)
+        object.__setattr__(self, "k", whole_number("k", "EpsilonKMap", self.k, 2))
+        object.__setattr__(self, "lam", real_number("lam", "EpsilonKMap", self.lam, 0, _LARGEST))
+        if self.epsilon is not None:
+            object.__setattr__(self, "epsilon", _share("EpsilonKMap", self.epsilon))
+        object.__setattr__(self, "sigma", _scale("EpsilonKMap", self.sigma))
         if self.models not in ("mean", "images"):
             raise parameter_error("models", "EpsilonKMap", "'mean' or 'images'", self.models)
 
@@ -227,14 +252,18 @@ class EpsilonKMap:
         people = len(np.unique(models.subjects))
         if people < self.k:
             raise parameter_error("k", "EpsilonKMap", f"an integer in [2, people in the reference = {people}]", self.k)
-        neighbours = nearest_people(problem.codes, problem.subjects, models, self.k)
-        codes = equalise(problem.codes, models.codes, neighbours, self.lam)
-        promise = EpsilonKMapPromise(self.k, self.sigma or models.scale(), self.models, self.epsilon)
-        change = np.linalg.norm(codes - problem.codes, axis=1)
+        faces, subjects, sources = equal_copies(problem)
+        neighbours = nearest_people(faces, subjects, models, self.k)
+        codes = equalise(faces, models.codes, neighbours, self.lam)
+        if self.lam == 0 and problem.written is not None:
+            codes = as_written(codes, models.codes, neighbours, problem.written, track)
+        sigma = self.sigma or rough(models.scale())
+        promise = EpsilonKMapPromise(self.k, sigma, self.models, self.epsilon, even=self.lam == 0)
+        change = np.linalg.norm(codes - faces, axis=1)
         return Outcome(
             codes,
-            np.arange(len(problem)),
-            one_copy_each(len(problem)),
+            np.arange(len(codes)),
+            sources,
             promise,
             figures={"mean_change": float(change.mean())},
             secrets={"neighbours": [[models.keys[i] for i in row] for row in neighbours]},
@@ -283,6 +312,46 @@ def equalise(codes: FloatArray, models: FloatArray, neighbours: IntArray, lam: f
     for _ in range(2 if lam == 0 else 1):
         current = current + _changes(current, shifted, sets, which, inverses)
     return np.asarray(current + centre)
+
+
+def as_written(
+    codes: FloatArray, models: FloatArray, neighbours: IntArray, written: Written, track: Track = silent
+) -> FloatArray:
+    """Return codes whose k models are equally far from what is read back of them.
+
+    Pictures are clipped to black and white and rounded to bytes, which makes the distances unequal again. So each code
+    is moved by what its written picture still lacks, in turns, as in alternating projections.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, n_features)
+        Equally far from their models before they are written.
+    models : ndarray of shape (n_models, n_features)
+    neighbours : ndarray of shape (n, k)
+    written : callable
+    """
+    current, best = codes.copy(), codes.copy()
+    smallest = np.full(len(codes), np.inf)
+    left = np.arange(len(codes))
+    for _ in track(range(_ROUNDS), "equalising"):
+        if not len(left):
+            continue
+        shown = written(current[left])
+        reached = gaps(shown, models, neighbours[left])
+        better = reached < smallest[left]
+        best[left[better]], smallest[left[better]] = current[left[better]], reached[better]
+        open_ = reached > _SETTLED
+        left, shown = left[open_], shown[open_]
+        if len(left):
+            current[left] += equalise(shown, models, neighbours[left], 0.0) - shown
+    return best
+
+
+def gaps(codes: FloatArray, models: FloatArray, neighbours: IntArray) -> FloatArray:
+    """Return how much the distances to the k models differ, as a share of their mean, (n,)."""
+    squares = cross_squared_distances(codes, models)
+    distances = np.sqrt(np.take_along_axis(squares, neighbours, axis=1))
+    return np.asarray((distances.max(axis=1) - distances.min(axis=1)) / np.maximum(distances.mean(axis=1), 1e-300))
 
 
 def _inverses(gram: FloatArray, sets: IntArray, lam: float) -> FloatArray:

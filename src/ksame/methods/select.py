@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, Literal
 
 import numpy as np
 
-from ksame.errors import InputError, UsageError, parameter_error
+from ksame.errors import InputError, KsameWarning, TooFewError, UsageError, parameter_error
 from ksame.faces.faceset import IntArray
 from ksame.methods.base import Method, Outcome, Problem
 from ksame.methods.ksame import KSame
+from ksame.parameters import Parameters
+from ksame.privacy.models import PrivacyModel
 from ksame.progress import Track, silent
 
 
 @dataclass(frozen=True)
-class Select:
+class Select(Parameters):
     """Run a method on every class of a label by itself.
 
     A label that varies within a subject, such as expression, cannot split people into classes: two groupings of the
@@ -52,6 +57,11 @@ class Select:
         """The inner name with "select"."""
         return f"{self.inner.name}-select"
 
+    @property
+    def promised(self) -> type[PrivacyModel]:
+        """What the inner method promises."""
+        return self.inner.promised
+
     def params(self) -> dict[str, Any]:
         """Return the inner parameters, the label and the rule for small classes."""
         return {**self.inner.params(), "select": self.label, "small_classes": self.small_classes}
@@ -65,19 +75,42 @@ class Select:
         """Split by class, run the inner method on each, and put the outcomes together."""
         if problem.strata is None:
             raise UsageError("Select needs labels.")
-        if _varies_within_subject(problem):
+        unlabelled = np.flatnonzero(problem.strata == "")
+        if len(unlabelled):
+            raise InputError(
+                f"{len(unlabelled)} of {len(problem)} images carry no label {self.label!r}. Label or remove them."
+            )
+        varying = _varying(problem)
+        if varying:
             if isinstance(self.inner, KSame):
-                return self.inner.run(problem, rng, track)
+                outcome = self.inner.run(problem, rng, track)
+                self._tell_aligned(problem, varying, len(outcome.withheld))
+                return outcome
             raise InputError(
                 f"The label {self.label!r} varies within a subject, and {self.inner.name} cannot align several "
                 f"images of one "
                 "person. Use a k-Same method, or a label that is the same in all images of a person."
             )
-        classes, withheld, warnings = self._classes(problem)
+        classes, withheld, notes = self._classes(problem)
         outcomes = []
         for rows in classes:
             outcomes.append(self.inner.run(replace(problem.take(rows), strata=None), rng, track))
-        return _together(outcomes, classes, withheld, warnings)
+        return _together(outcomes, classes, withheld, notes)
+
+    def _tell_aligned(self, problem: Problem, varying: dict[str, list[str]], withheld: int) -> None:
+        """Warn where a label that ought to belong to people, or a mistyped one, made images be aligned by it."""
+        hints, people = _hints(problem), len(np.unique(problem.subjects))
+        if not (hints or withheld or 2 * len(varying) < people):
+            return
+        somebody, labels = next(iter(varying.items()))
+        lost = f" {withheld} of {len(problem)} images are withheld: not everybody in their group has their label."
+        warnings.warn(
+            f"The label {self.label!r} varies within {len(varying)} of {people} people (for instance {somebody}: "
+            f"{', '.join(map(repr, labels))}), so it does not keep people apart: they are grouped whatever it says, "
+            f"and each group gets one face for each label.{lost if withheld else ''}{hints}",
+            KsameWarning,
+            stacklevel=4,
+        )
 
     def _classes(self, problem: Problem) -> tuple[list[IntArray], dict[int, str], tuple[str, ...]]:
         assert problem.strata is not None  # noqa: S101 -- checked by run
@@ -88,16 +121,18 @@ class Select:
         if not small:
             return list(rows.values()), {}, ()
         listed = ", ".join(f"{v!r} ({people[v]} people)" for v in small)
+        hints = _hints(problem)
+        if hints and self.small_classes != "error":
+            warnings.warn(f"Label {self.label!r}:{hints}", KsameWarning, stacklevel=4)
         if self.small_classes == "error":
             raise UsageError(
                 f"Classes of {self.label!r} with fewer than the {need} people that {self.inner.name} needs: "
-                f"{listed}. Lower k, or "
-                "choose --small-classes merge or drop."
+                f"{listed}. Lower k, or choose --small-classes merge or drop.{hints}"
             )
         large = [v for v in rows if v not in small]
         if self.small_classes == "drop":
             if not large:
-                raise UsageError(
+                raise TooFewError(
                     f"No class of {self.label!r} has the {need} people that {self.inner.name} needs: {listed}."
                 )
             reason = f"its class of {self.label!r} has fewer than {need} people"
@@ -105,7 +140,7 @@ class Select:
         pool = small
         if sum(people[v] for v in small) < need:
             if not large:
-                raise UsageError(f"All classes of {self.label!r} together have fewer than {need} people: {listed}.")
+                raise TooFewError(f"All classes of {self.label!r} together have fewer than {need} people: {listed}.")
             nearest = min(large, key=lambda v: people[v])
             pool = [*small, nearest]
             large.remove(nearest)
@@ -114,14 +149,36 @@ class Select:
         return [*(rows[v] for v in large), merged], {}, (note,)
 
 
-def _varies_within_subject(problem: Problem) -> bool:
+def _varying(problem: Problem) -> dict[str, list[str]]:
+    """Return the people whose images do not all have one label, with their labels."""
     assert problem.strata is not None  # noqa: S101 -- checked by run
-    pairs = {(str(s), str(v)) for s, v in zip(problem.subjects, problem.strata, strict=True)}
-    return len(pairs) > len(np.unique(problem.subjects))
+    held: dict[str, set[str]] = {}
+    for subject, label in zip(problem.subjects, problem.strata, strict=True):
+        held.setdefault(str(subject), set()).add(str(label))
+    return {subject: sorted(labels) for subject, labels in held.items() if len(labels) > 1}
+
+
+def _hints(problem: Problem) -> str:
+    """Return, for labels that look like mistyped ones, which other label is nearest; nothing where none does.
+
+    A label is suspected where another one, ten times as frequent, is spelt nearly the same.
+    """
+    counts = Counter(str(label) for label in problem.strata) if problem.strata is not None else Counter()
+    found = []
+    for label, count in counts.items():
+        common = {other.casefold().strip(): other for other in counts if counts[other] >= 10 * count}
+        near = get_close_matches(label.casefold().strip(), common, n=1, cutoff=0.6)
+        if near:
+            found.append(f" {label!r} occurs {_times(count)}: perhaps {common[near[0]]!r} was meant.")
+    return "".join(found)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _together(
-    outcomes: list[Outcome], classes: list[IntArray], withheld: dict[int, str], warnings: tuple[str, ...]
+    outcomes: list[Outcome], classes: list[IntArray], withheld: dict[int, str], notes: tuple[str, ...]
 ) -> Outcome:
     """Concatenate outcomes, with rows, groups and sources counted on; the weakest promise holds for all."""
     rows, groups, sources = [], [], []
@@ -147,7 +204,7 @@ def _together(
         withheld,
         figures,
         secrets,
-        (*warnings, *(w for o in outcomes for w in o.warnings)),
+        (*notes, *(w for o in outcomes for w in o.warnings)),
     )
 
 

@@ -30,6 +30,13 @@ class Judgement:
     reason: str = ""
 
 
+BY_SUBJECT_ONLY = (
+    "it holds by folds of subjects only, where equal faces stand in training and test; with equal faces in one fold it "
+    "does not"
+)
+"""Why a finding of the papers about labels counts as half of one: see the claims "what remains"."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """One statement of a paper.

@@ -89,7 +89,7 @@ def _feret_genders(folder: Path) -> dict[str, str]:
     genders = {}
     for path in sorted(folder.rglob("name_value/*/*.txt")):
         said = re.search(r"^gender=(\w)", path.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
-        if path.stem.isdigit() and said:
+        if path.stem.isdecimal() and said:
             genders[path.stem] = said.group(1).upper()
     return genders
 
@@ -124,7 +124,7 @@ def _imm(folder: Path) -> list[Picture]:
 def _orl(folder: Path) -> list[Picture]:
     """``s1/1.pgm`` to ``s40/10.pgm``."""
     found = [Picture(path, path.parent.name) for path in _files(folder) if _ORL.match(path.parent.name)]
-    return sorted(found, key=lambda p: (int(p.subject[1:]), int(p.path.stem) if p.path.stem.isdigit() else 0))
+    return sorted(found, key=lambda p: (int(p.subject[1:]), int(p.path.stem) if p.path.stem.isdecimal() else 0))
 
 
 def _lfw(folder: Path) -> list[Picture]:

@@ -74,7 +74,7 @@ def released(
     chosen = recipe(how, **params) if isinstance(how, str) else how
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KsameWarning)
-        made, linkage = deidentify(faces, chosen, seed=seed, reference=reference)
+        made, linkage = deidentify(faces, chosen, seed=seed, reference=reference, names="keep", remember=False)
     place = {name: i for i, name in enumerate(faces.names)}
     source = np.array([place[face.sources[0]] for face in linkage.faces], dtype=np.intp)
     level = [face.figures.get("level") for face in linkage.faces]

@@ -35,11 +35,24 @@ def _masks_naive(rows: Rows) -> Judgement:
 
 
 def _pixelation(rows: Rows) -> Judgement:
-    naive = {p: rows.one("rank1", method=f"pixelation {p}", attack="naive", components="all") for p in (15, 20, 30)}
-    parrot = {p: rows.one("rank1", method=f"pixelation {p}", attack="parrot", components="all") for p in (15, 20, 30)}
-    seen = f"naive {listed(naive)}; parrot {listed(parrot)}"
-    why = "parrots name all, but naive matching loses people as blocks grow; the paper gives one figure for all sizes"
-    return agree_if(min(naive.values()) > 0.9, seen, why, partly=naive[15] > 0.8)
+    sizes = (15, 20, 30)
+    of = {
+        attack: {p: rows.one("rank1", method=f"pixelation {p}", attack=attack, components="all") for p in sizes}
+        for attack in ATTACKS
+    }
+    seen = (
+        f"originals looked up among pixelated faces {listed(of['reverse'])}; pixelated faces among originals "
+        f"{listed(of['naive'])}; parrot {listed(of['parrot'])}"
+    )
+    if min(min(of["reverse"].values()), min(of["parrot"].values())) >= 0.98:
+        how = (
+            "with originals as probes and pixelated faces as candidates: means over blocks are an orthogonal "
+            "projection, so the detail that is lost adds the same to every distance; the other way round it adds each "
+            "candidate's own detail, and the smoothest candidates win"
+        )
+        return Judgement(seen, Verdict.AGREE, how)
+    why = "parrots name nearly all, but originals looked up among pixelated faces are lost as blocks grow"
+    return agree_if(False, seen, why, partly=of["reverse"][15] > 0.8)
 
 
 def _blackout(rows: Rows) -> Judgement:

@@ -131,13 +131,29 @@ def claims_table(synthetic: Mapping[str, Any], real: Mapping[str, Any] | None = 
 
 
 def _verdicts(claim: Mapping[str, str], second: Mapping[str, str] | None) -> str:
-    if second is None or second["verdict"] == claim["verdict"]:
-        reasons = dict.fromkeys(c["reason"] for c in (claim, second) if c and c["reason"])
-        return f"**{claim['verdict']}**" + "".join(f": {reason}" for reason in reasons)
-    said = []
-    for name, one in (("synthetic", claim), ("portraits", second)):
-        said.append(f"{name} **{one['verdict']}**" + (f": {one['reason']}" if one["reason"] else ""))
-    return "; ".join(said)
+    """Return both verdicts with their reasons; what holds for both is said once."""
+    own = _clauses(claim)
+    if second is None:
+        return _said(claim["verdict"], own)
+    other = _clauses(second)
+    if second["verdict"] == claim["verdict"]:
+        return _said(claim["verdict"], list(dict.fromkeys(own + other)))
+    both = [clause for clause in own if clause in other]
+    if both and both == own == other:
+        return f"synthetic **{claim['verdict']}**, portraits {_said(second['verdict'], both)}"
+    said = [
+        f"synthetic {_said(claim['verdict'], [c for c in own if c not in both])}",
+        f"portraits {_said(second['verdict'], [c for c in other if c not in both])}",
+    ]
+    return "; ".join([*said, *([f"both: {'; '.join(both)}"] if both else [])])
+
+
+def _clauses(claim: Mapping[str, str]) -> list[str]:
+    return [clause for clause in claim["reason"].split("; ") if clause]
+
+
+def _said(verdict: str, clauses: Sequence[str]) -> str:
+    return f"**{verdict}**" + (f": {'; '.join(clauses)}" if clauses else "")
 
 
 def _cell(text: str) -> str:

@@ -12,7 +12,7 @@ from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 
-from ksame.errors import UsageError, parameter_error
+from ksame.errors import UsageError, seed_number, whole_number
 from ksame.papers.data import Data, FolderData, SyntheticData, load_saved
 from ksame.papers.experiment import FULL, SCALES, Experiment, Outcome, Scale, Task, perform
 from ksame.papers.paper import Paper
@@ -21,6 +21,7 @@ from ksame.progress import Track, silent
 PAPERS = ("newton2005", "gross2005", "gross2006", "gross2007", "sun2015")
 """What can be reproduced, oldest first."""
 
+MOST_JOBS = 256
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 Tell = Callable[[Outcome], None]
@@ -84,10 +85,7 @@ def run_experiments(
     -------
     outcomes : mapping of paper to mapping of experiment to Outcome
     """
-    if jobs < 1:
-        raise parameter_error("jobs", "reproduce", "a positive integer", jobs)
-    if seed < 0:
-        raise parameter_error("seed", "reproduce", "zero or a positive integer", seed)
+    jobs, seed = whole_number("jobs", "reproduce", jobs, 1, MOST_JOBS), seed_number("reproduce", seed)
     source = SyntheticData() if data is None else data
     task = Task(source, scale, seed)
     todo = [(paper, experiment) for paper in papers for experiment in paper.experiments]

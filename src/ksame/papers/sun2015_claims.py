@@ -37,6 +37,9 @@ def _k_same_m(rows: Rows) -> Judgement:
     return agree_if(good, listed(rates), "below 1/k, but not just below: averages lie between people", partly=below)
 
 
+_STD = "std (k-Diff below the originals)"
+
+
 def _table(rows: Rows) -> Judgement:
     table = {name: {s: rows.one(s, method=name) for s in ("min", "max", "average", "std")} for name in _SETS}
     seen = "; ".join(
@@ -50,10 +53,17 @@ def _table(rows: Rows) -> Judgement:
         "max": closest["max"] < furthest["max"] < diff["max"] and near["max"] < 0.15,
         "average": closest["average"] < furthest["average"] < diff["average"] and near["average"] < 0.1,
         "std (k-Same-closest smallest)": closest["std"] < min(furthest["std"], diff["std"], original["std"]),
-        "std (k-Diff below the originals)": diff["std"] < original["std"],
+        _STD: diff["std"] < original["std"],
     }
     failed = [name for name, good in checks.items() if not good]
-    return agree_if(not failed, seen, f"order as in the paper but for {', '.join(failed)}", partly=len(failed) < 4)
+    why = f"order as in the paper but for {', '.join(failed)}"
+    if failed == [_STD]:
+        why += (
+            ": distances inside a cluster stay as they are, and people of different pairs of clusters are moved by "
+            "different vectors, so that their distances grow on average and spread more; why the paper's spread "
+            "shrinks while its mean grows likewise, it does not say"
+        )
+    return agree_if(not failed, seen, why, partly=len(failed) < 4)
 
 
 def _diverse(rows: Rows) -> Judgement:

@@ -8,9 +8,10 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ksame.errors import InputError
+from ksame.privacy.documents import read_document
 from ksame.privacy.maps import EpsilonKMap, EpsilonMap, WrongMap, ZeroRecognition
 from ksame.privacy.models import KAnonymity, NoGuarantee, PrivacyModel
 
@@ -19,8 +20,12 @@ PROMISES: Mapping[str, type[PrivacyModel]] = {
 }
 
 
+LEARNED_ON = "other faces"
+"""What a certificate says of a coding that was not learned on the faces it was used on."""
+
+
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
 
 
 class MethodRecord(_Part):
@@ -89,6 +94,26 @@ class Check(_Part):
     how: str
     passed: bool
 
+    @classmethod
+    def of(cls, promise: PrivacyModel, *, series: bool = False) -> Check:
+        """Describe the check that every release has passed; that of a series is judged by bytes and people alone."""
+        return cls(name=promise.name, how=_OF_A_SERIES if series else _OF_ONE, passed=True)
+
+
+_OF_ONE = "on the 8-bit images, encoded again, with linkage and originals"
+_OF_A_SERIES = (
+    "on the 8-bit images of the whole series, with linkage: faces of earlier releases are repeated byte for byte, new "
+    "ones stand for newcomers only"
+)
+
+
+class Series(_Part):
+    """The place of a release among others of the same people."""
+
+    number: int = Field(ge=2)
+    repeated: int = Field(ge=1, description="faces of earlier releases that are here again, byte for byte")
+    after: str = Field(description="digest of the release before it")
+
 
 class Certificate(_Part):
     """What the publisher claims about a release, and how anyone can check it."""
@@ -104,6 +129,7 @@ class Certificate(_Part):
     files: dict[str, str] = Field(description="SHA-256 of every released file")
     digest: str = Field(description="SHA-256 over the names and hashes of all released files")
     software: dict[str, str]
+    series: Series | None = Field(None, description="where this release continues earlier ones")
 
     def to_json(self) -> bytes:
         """Return the certificate file."""
@@ -112,11 +138,7 @@ class Certificate(_Part):
     @classmethod
     def from_json(cls, data: bytes) -> Certificate:
         """Read a certificate file."""
-        try:
-            return cls.model_validate_json(data)
-        except ValidationError as error:
-            where = ".".join(str(part) for part in error.errors()[0]["loc"])
-            raise InputError(f"not a valid certificate ({where}: {error.errors()[0]['msg']})") from error
+        return read_document(cls, data, "a valid certificate")
 
 
 def release_digest(hashes: Mapping[str, str]) -> str:

@@ -1,19 +1,39 @@
 """The ledger: a local memory of which pictures were released before, so that a second release can be warned about.
 
-Two releases of the same people with different groups can be intersected. The ledger holds keyed hashes of pictures,
-nothing else; the key never leaves the machine.
+Two releases of the same people with different groups can be intersected. The ledger holds a keyed perceptual hash of
+every original that was released: the same picture is known again at another size, crop or colour. Key and ledger lie
+side by side, readable by their owner only. Without the key a reader learns how many pictures there are and which of
+them look much alike, and can test no guess; with the key, whether a picture at hand is among them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
 import sys
+from collections import defaultdict
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
-from ksame.faces.faceset import FaceSet, quantise
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.errors import InputError
+from ksame.faces.faceset import FaceSet, FloatArray, quantise
+from ksame.faces.landmarks import eyes_and_nose
+from ksame.faces.reading import StrPath
+from ksame.faces.registration import Template, register
+
+_PATCH = Template(32, 32, ((8.0, 9.5), (24.0, 9.5), (16.0, 20.8)))  # inside every registered face, at its own scale
+_BANDS, _BITS = 32, 12
+_ALIKE = 16  # bands of a picture that must agree; see benchmarks/ledger_portraits.py
+_TOKEN = 4  # hexadecimal digits of a band
+_EXACT = 32  # hexadecimal digits of the hash of all bytes, which is all that ksame 0.1 wrote
 
 
 def default_folder() -> Path:
@@ -26,48 +46,160 @@ def default_folder() -> Path:
 
 
 class Ledger:
-    """Remembers released pictures by keyed hash.
+    """Remembers released pictures by keyed perceptual hash.
 
     Parameters
     ----------
-    folder : Path, optional
+    folder : Path or str, optional
         Created on first use.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or default_folder()
+    def __init__(self, folder: StrPath | None = None) -> None:
+        self.folder = default_folder() if folder is None else Path(folder)
+        self.file = self.folder / "released.jsonl"
 
-    def earlier(self, faces: FaceSet, digest: str) -> int:
-        """Return how many of these pictures are in a release other than the one with this digest."""
-        file = self.folder / "released.jsonl"
-        if not file.exists():
-            return 0
-        before: set[str] = set()
-        for line in file.read_text(encoding="utf-8").splitlines():
-            record = json.loads(line)
-            if record["release"] != digest:
-                before.update(record["faces"])
-        return len(before & set(self._hashes(faces)))
+    def prints(self, faces: FaceSet) -> tuple[str, ...]:
+        """Return the keyed hashes of every picture: the bands one after the other, then that of all its bytes.
 
-    def record(self, faces: FaceSet, digest: str) -> None:
-        """Remember these pictures as released."""
-        line = json.dumps({"release": digest, "faces": self._hashes(faces)})
-        handle = os.open(self.folder / "released.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(handle, "a", encoding="utf-8") as file:
-            file.write(line + "\n")
-
-    def _hashes(self, faces: FaceSet) -> list[str]:
+        Raises
+        ------
+        OSError
+            When the key can neither be read nor made.
+        InputError
+            When the key is gone, although there is a ledger that was written with it.
+        """
         key = self._key()
-        return [blake2b(face.tobytes(), key=key, digest_size=16).hexdigest() for face in quantise(faces.images)]
+        seed = int.from_bytes(blake2b(b"directions", key=key).digest(), "big")
+        directions = np.random.default_rng(seed).standard_normal((_PATCH.width * _PATCH.height, _BANDS * _BITS))
+        bits = (_patches(faces) @ directions > 0).reshape(len(faces), _BANDS, _BITS)
+        words = bits @ (1 << np.arange(_BITS))
+        return tuple(
+            "".join(_hash(b"%d %d" % (band, word), key, _TOKEN) for band, word in enumerate(row))
+            + _hash(face.tobytes(), key, _EXACT)
+            for row, face in zip(words, quantise(faces.images), strict=True)
+        )
+
+    def earlier(self, prints: Sequence[str], digest: str) -> int:
+        """Return how many of these pictures are in a release other than the one with this digest.
+
+        Raises
+        ------
+        InputError
+            When a line cannot be read: what cannot be asked must not count as a no.
+        """
+        known: dict[str, set[int]] = defaultdict(set)
+        number = 0
+        for record in self._records():
+            for old in record["faces"] if record["release"] != digest else ():
+                number += 1
+                for token in _tokens(old):
+                    known[token].add(number)
+        return sum(_is_known(_tokens(new), known) for new in prints)
+
+    def record(self, prints: Sequence[str], digest: str) -> None:
+        """Remember these pictures as released; a line that cannot be written whole is taken back."""
+        line = json.dumps({"release": digest, "faces": list(prints)}).encode() + b"\n"
+        handle = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            before = os.fstat(handle).st_size
+            if os.write(handle, line) != len(line):
+                os.ftruncate(handle, before)
+                raise OSError(f"{self.file}: the disk is full")
+        finally:
+            os.close(handle)
+
+    def _records(self) -> list[dict[str, Any]]:
+        try:
+            lines = self.file.read_text(encoding="utf-8", errors="replace").splitlines()
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise InputError(f"{self.file}: {_CANNOT} ({error.strerror}). {_NEXT}") from error
+        records = [_record(line) for line in lines]
+        broken = [str(i) for i, record in enumerate(records, start=1) if record is None]
+        if broken:
+            where = f"line{'s' if len(broken) > 1 else ''} {', '.join(broken)}"
+            raise InputError(f"{self.file}, {where}: {_CANNOT} (damaged). {_NEXT}")
+        return [record for record in records if record is not None]
 
     def _key(self) -> bytes:
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self.folder / "key"
+        if not path.exists():
+            if self.file.exists():
+                raise InputError(f"{path}: {_CANNOT} (the key is gone). {_NEXT}")
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            draft = self.folder / f"key.{secrets.token_hex(8)}"
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(secrets.token_bytes(32))
+                with contextlib.suppress(FileExistsError):  # another process was faster; its key counts
+                    os.link(draft, path)
+            finally:
+                draft.unlink()
+        path.chmod(0o600)
+        return path.read_bytes()
+
+
+_CANNOT = "the memory of earlier releases cannot be read"
+_NEXT = (
+    "Whether these people were released before is not known, so nothing is released. Mend it from a backup, or delete "
+    "what is damaged, and compare with earlier releases by hand."
+)
+
+
+def _record(line: str) -> dict[str, Any] | None:
+    """Return what a line says, or None where it says nothing that can be understood."""
+    try:
+        record = json.loads(line)
+        good = isinstance(record["release"], str) and all(
+            len(face) in (_EXACT, _BANDS * _TOKEN + _EXACT) and int(face, 16) >= 0 for face in record["faces"]
+        )
+    except (ValueError, TypeError, KeyError):
+        return None
+    return record if good else None
+
+
+def _hash(content: bytes, key: bytes, digits: int) -> str:
+    return blake2b(content, key=key, digest_size=digits // 2).hexdigest()
+
+
+def _tokens(face: str) -> list[str]:
+    """Return the hash of all bytes, then the bands, each with its number; pictures of ksame 0.1 have no bands."""
+    bands = face[:-_EXACT]
+    return [face[-_EXACT:], *(f"{i}:{bands[i : i + _TOKEN]}" for i in range(0, len(bands), _TOKEN))]
+
+
+def _is_known(tokens: Sequence[str], known: dict[str, set[int]]) -> bool:
+    exact, *bands = tokens
+    if exact in known:
+        return True
+    agreeing: dict[int, int] = defaultdict(int)
+    for token in bands:
+        for number in known.get(token, ()):
+            agreeing[number] += 1
+            if agreeing[number] >= _ALIKE:
+                return True
+    return False
+
+
+def _patches(faces: FaceSet) -> FloatArray:
+    """Return the middle of every face, 32 x 32 grey values in rows, without its light: zero mean, unit length.
+
+    Where no landmarks are known, or none that tell eyes and nose, a face is taken as registered by them.
+    """
+    _, height, width, _ = faces.shape
+    points: NDArray[Any] = np.array([Template.eyes_and_nose(max(8, width), max(8, height)).points] * len(faces))
+    if faces.landmarks is not None:
+        with contextlib.suppress(InputError):
+            points = eyes_and_nose(faces.landmarks)
+    rows = np.zeros((len(faces), _PATCH.width * _PATCH.height))
+    for row, image, place in zip(rows, faces.images, points, strict=True):
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return path.read_bytes()
-        with os.fdopen(handle, "wb") as file:
-            key = secrets.token_bytes(32)
-            file.write(key)
-        return key
+            patch = register(image.mean(axis=2, keepdims=True), place, _PATCH)[0][..., 0].astype(np.float64)
+        except InputError:  # all points in one place
+            patch = cv2.resize(image.mean(axis=2, dtype=np.float64), (_PATCH.width, _PATCH.height))
+        fine = np.asarray(cv2.GaussianBlur(patch, (0, 0), 1.2) - cv2.GaussianBlur(patch, (0, 0), 5.0))
+        fine -= fine.mean()
+        row[:] = (fine / max(float(np.linalg.norm(fine)), 1e-12)).ravel()
+    return rows

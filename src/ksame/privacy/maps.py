@@ -5,7 +5,7 @@ They speak of nearest-neighbour matching in one coding, against one gallery, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray
 from ksame.privacy.models import FACE_ONLY, Bound, Evidence, PrivacyModel, Violation
+from ksame.privacy.rounding import rough_down, rough_up
 from ksame.spaces.reference import FaceModels
+
+_CHANCE = 1e-3
+"""How rarely so many faces are named by luck that the claim of 1/k is dropped."""
 
 _OWN_DISTANCE = (
     "Nothing is claimed for other recognisers: a deep network does not measure this distance and may name every face."
@@ -35,14 +39,6 @@ def margins(codes: FloatArray, gallery: FaceModels, own: FloatArray, subjects: N
     distances = gallery.distances(codes)
     distances[gallery.subjects[None, :] == subjects[:, None]] = np.inf
     return np.asarray(own - distances.min(axis=1))
-
-
-def _round_down(value: float, digits: int = 3) -> float:
-    """Round towards minus infinity to ``digits`` significant digits."""
-    if value == 0 or not np.isfinite(value):
-        return float(value)
-    step = 10.0 ** (np.floor(np.log10(abs(value))) - digits + 1)
-    return float(np.floor(value / step) * step)
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ class ZeroRecognition(PrivacyModel):
 
     def measure(self, evidence: Evidence) -> dict[str, float]:
         """Return the smallest margin, rounded down."""
-        return {"smallest_margin": _round_down(float(self.margins(evidence).min()))}
+        return {"smallest_margin": rough_down(float(self.margins(evidence).min()))}
 
     def measure_faces(self, evidence: Evidence) -> dict[str, list[float]]:
         """Return every margin."""
@@ -145,7 +141,7 @@ class WrongMap(PrivacyModel):
     def measure(self, evidence: Evidence) -> dict[str, float]:
         """Return the smallest margin, rounded down."""
         smallest = float(self._margins(evidence).min())
-        return {"smallest_margin": _round_down(smallest)} if np.isfinite(smallest) else {}
+        return {"smallest_margin": rough_down(smallest)} if np.isfinite(smallest) else {}
 
 
 @dataclass(frozen=True)
@@ -179,7 +175,7 @@ class EpsilonMap(PrivacyModel):
         return (
             f"Every released face has a likelihood exp(-d²/2σ²) below {self.epsilon:g} under every reference model, "
             f"with "
-            f"σ = {self.sigma:.4g}{but}: it looks like no one."
+            f"σ = {self.sigma:g}{but}: it looks like no one."
         )
 
     def not_promised(self) -> tuple[str, ...]:
@@ -226,18 +222,31 @@ class EpsilonKMap(PrivacyModel):
         What stands for a person.
     epsilon : float, optional
         Largest squared difference between two of the k posteriors that is allowed; only reported when None.
+    gap : float
+        Largest difference between the k distances that is allowed, as a share of their mean.
+    even : bool
+        Whether naive matching finds the true person about once in k. Not where equality was given up for less change,
+        nor where the bytes show otherwise.
     """
 
     k: int
     sigma: float
     models: Literal["mean", "images"] = "mean"
     epsilon: float | None = None
+    gap: float = 0.02
+    even: bool = True
 
     name: ClassVar[str] = "(epsilon,k)-map"
     per_face: ClassVar[bool] = True
 
     def risk_bound(self) -> Bound:
-        """No proven bound; about 1/k for one kind of attacker."""
+        """No proven bound; about 1/k for one kind of attacker, where no equality was given up."""
+        if not self.even:
+            return Bound(
+                None,
+                f"naive matching finds the true person far more often than once in {self.k}; nothing is expected of "
+                "any attacker",
+            )
         return Bound(
             None,
             f"about 1/{self.k} is expected of nearest-neighbour matching in the method's own coding against the "
@@ -247,10 +256,10 @@ class EpsilonKMap(PrivacyModel):
 
     def statement(self) -> str:
         """Return the definition in plain words."""
-        limit = "" if self.epsilon is None else f" (squared posterior difference at most {self.epsilon:g})"
+        limit = "" if self.epsilon is None else f", squared posterior difference at most {self.epsilon:g}"
         return (
-            f"Every released face is about equally like {self.k} people of the reference{limit}: "
-            "it looks like everyone."
+            f"Every released face is about equally like {self.k} people of the reference (distances in the method's "
+            f"own coding differ by at most {100 * self.gap:g} %{limit}): it looks like everyone."
         )
 
     def not_promised(self) -> tuple[str, ...]:
@@ -263,34 +272,49 @@ class EpsilonKMap(PrivacyModel):
             FACE_ONLY,
         )
 
-    def reached(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
-        """Return for every face the epsilon reached and the largest gap relative to the mean distance, (n,) each."""
+    def distances(self, evidence: Evidence) -> tuple[FloatArray, NDArray[np.str_]]:
+        """Return for every face the distances to its k models and whose they are, (n, k) each."""
         models = evidence.models.means() if self.models == "mean" else evidence.models
         row = {key: i for i, key in enumerate(models.keys)}
-        epsilons, gaps = [], []
-        for code, keys in zip(evidence.codes, evidence.secrets["neighbours"], strict=True):
-            distances = np.linalg.norm(models.codes[[row[key] for key in keys]] - code, axis=1)
-            score = -(distances**2) / (2.0 * self.sigma**2) if self.sigma > 0 else np.zeros(len(keys))
-            posterior = np.exp(score - score.max())
-            posterior /= posterior.sum()
-            epsilons.append((posterior.max() - posterior.min()) ** 2)
-            gaps.append((distances.max() - distances.min()) / max(distances.mean(), 1e-300))
-        return np.array(epsilons), np.array(gaps)
+        near = np.array([[row[key] for key in keys] for keys in evidence.secrets["neighbours"]], dtype=np.intp)
+        apart = np.stack(
+            [np.linalg.norm(models.codes[n] - c, axis=1) for n, c in zip(near, evidence.codes, strict=True)]
+        )
+        return apart, models.subjects[near]
+
+    def reached(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+        """Return for every face the epsilon reached and the largest gap relative to the mean distance, (n,) each."""
+        distances, _ = self.distances(evidence)
+        scores = -(distances**2) / (2.0 * self.sigma**2) if self.sigma > 0 else np.zeros_like(distances)
+        posterior = np.exp(scores - scores.max(axis=1, keepdims=True))
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        spread = distances.max(axis=1) - distances.min(axis=1)
+        return np.ptp(posterior, axis=1) ** 2, spread / np.maximum(distances.mean(axis=1), 1e-300)
 
     def check(self, evidence: Evidence) -> list[Violation]:
-        """Compare the posteriors of the k models of each face."""
-        if self.epsilon is None:
-            return []
-        reached, _ = self.reached(evidence)
-        return [
-            Violation(int(i), f"its k posteriors differ by more than epsilon = {self.epsilon:g}")
-            for i in np.flatnonzero(reached > self.epsilon)
-        ]
+        """Compare the distances and posteriors of the k models of each face."""
+        epsilons, gaps = self.reached(evidence)
+        wide = f"its {self.k} distances differ by more than {100 * self.gap:g} %"
+        found = [Violation(int(i), wide) for i in np.flatnonzero(gaps > self.gap)]
+        if self.epsilon is not None:
+            unlike = f"its k posteriors differ by more than epsilon = {self.epsilon:g}"
+            found += [Violation(int(i), unlike) for i in np.flatnonzero((epsilons > self.epsilon) & (gaps <= self.gap))]
+        return found
+
+    def settled(self, evidence: Evidence) -> EpsilonKMap:
+        """Claim no chance of 1/k where the nearest of all models is the true person far more often than that."""
+        from scipy.stats import binom
+
+        models = evidence.models.means() if self.models == "mean" else evidence.models
+        known = np.isin(evidence.subjects, models.subjects)
+        nearest = models.subjects[models.distances(evidence.codes).argmin(axis=1)]
+        n, own = int(known.sum()), int((nearest == evidence.subjects)[known].sum())
+        return replace(self, even=False) if n and binom.sf(own - 1, n, 1.0 / self.k) < _CHANCE else self
 
     def measure(self, evidence: Evidence) -> dict[str, float]:
         """Return the largest epsilon and the largest relative gap, rounded up to two digits."""
         epsilons, gaps = self.reached(evidence)
         return {
-            "largest_epsilon": -_round_down(-float(epsilons.max()), 2),
-            "largest_relative_gap": -_round_down(-float(gaps.max()), 2),
+            "largest_epsilon": rough_up(float(epsilons.max())),
+            "largest_relative_gap": rough_up(float(gaps.max())),
         }

@@ -71,6 +71,13 @@ class Evidence:
     models: FaceModels
     secrets: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
+    @classmethod
+    def of_bytes(cls, released: ByteArray, subjects: Sequence[str]) -> Evidence:
+        """Return evidence of bytes and people alone, which is all that k-anonymity is judged on."""
+        n = len(released)
+        nothing = FaceModels(np.zeros((1, 1)), np.array([""]))
+        return cls(released, np.array(subjects), [()] * n, np.zeros((n, 1)), nothing, nothing)
+
 
 class PrivacyModel(ABC):
     """A promise about a release."""
@@ -102,6 +109,10 @@ class PrivacyModel(ABC):
     def check_public(self, released: ByteArray) -> list[Violation]:
         """Return the breaches that show in the released bytes alone, without linkage or originals."""
         return []
+
+    def settled(self, evidence: Evidence) -> PrivacyModel:
+        """Return what is claimed once the bytes have been seen: this promise, or a weaker one."""
+        return self
 
     def measure(self, evidence: Evidence) -> dict[str, float]:
         """Return aggregate figures for the certificate; never a number that belongs to one face."""
@@ -179,7 +190,7 @@ class KAnonymity(PrivacyModel):
             f"That a face stands for some {self.real} people is not hidden, nor what these people have in common.",
             "Somebody who knows all other members of a group can compute the last one from an average "
             "(before rounding).",
-            "A second release of the same people with other groups narrows both down; reuse the grouping.",
+            "A second release of the same people with other groups narrows both down; continue the first instead.",
         )
 
     def check_public(self, released: ByteArray) -> list[Violation]:

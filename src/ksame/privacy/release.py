@@ -5,20 +5,24 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ksame.errors import InputError, OutputError, UsageError
+from ksame.errors import InputError, OutputError, PrivacyWarning, UsageError
 from ksame.faces.faceset import ByteArray
-from ksame.faces.reading import decode_png, encode_png
+from ksame.faces.reading import StrPath, decode_png, encode_png
 from ksame.faces.sheet import contact_sheet
 from ksame.privacy.certificate import Certificate
+from ksame.privacy.documents import read_bytes
+from ksame.privacy.findings import FOLDER, NO_FILE, ODD, contents
+from ksame.privacy.ledger import Ledger
 from ksame.privacy.signing import sign
 
 if TYPE_CHECKING:
@@ -41,15 +45,24 @@ class Release:
     faces : ndarray of shape (n_released, height, width, channels), uint8
         In the order of their own hashes, which has nothing to do with the order of the originals.
     certificate : Certificate
+    prints : tuple of str
+        Keyed hashes of the originals, by which :func:`write_release` lets the ledger remember them; never written into
+        the release.
     """
 
     faces: ByteArray
     certificate: Certificate
+    prints: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the promise and the number of faces, not their pixels."""
+        promise = self.certificate.promise
+        return f"Release({len(self.faces)} faces, {promise.model}, bound {promise.bound})"
 
     def noted(self, warning: str) -> Release:
         """Return the release with one more warning in its certificate."""
-        warnings = (*self.certificate.warnings, warning)
-        return Release(self.faces, self.certificate.model_copy(update={"warnings": warnings}))
+        notes = (*self.certificate.warnings, warning)
+        return replace(self, certificate=self.certificate.model_copy(update={"warnings": notes}))
 
 
 def face_name(index: int) -> str:
@@ -85,7 +98,9 @@ def hashes_of(encoded: Mapping[str, bytes]) -> dict[str, str]:
     return {name: sha256(data).hexdigest() for name, data in encoded.items()}
 
 
-def write_release(release: Release, folder: Path, *, force: bool = False, key: Ed25519PrivateKey | None = None) -> None:
+def write_release(
+    release: Release, folder: StrPath, *, force: bool = False, key: Ed25519PrivateKey | None = None
+) -> None:
     """Write a release folder.
 
     Everything goes to a temporary folder beside it first, is read back and compared, and is renamed in one step.
@@ -97,6 +112,7 @@ def write_release(release: Release, folder: Path, *, force: bool = False, key: E
     OutputError
         When the disk is full or not writable; nothing is left behind.
     """
+    folder = Path(folder)
     require_free(folder, force=force)
     certificate = release.certificate.to_json()
     contents = {**encode_release(release.faces), CERTIFICATE: certificate}
@@ -111,6 +127,19 @@ def write_release(release: Release, folder: Path, *, force: bool = False, key: E
                 raise OutputError(f"{folder}: {name} does not read back as it was written; check the disk.")
             os.utime(building / name, (EPOCH, EPOCH))
         os.utime(building / "faces", (EPOCH, EPOCH))
+    if release.prints:
+        _remember(release)
+
+
+def _remember(release: Release) -> None:
+    try:
+        Ledger().record(release.prints, release.certificate.digest)
+    except OSError as error:
+        warnings.warn(
+            f"This release could not be remembered ({error}). A second release of the same people will not be noticed.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
 
 
 def require_free(folder: Path, *, force: bool) -> None:
@@ -163,47 +192,40 @@ def _take_place(building: Path, folder: Path) -> None:
             shutil.rmtree(retired, ignore_errors=True)
 
 
-def read_release(folder: Path) -> tuple[Release, dict[str, str]]:
+def read_release(folder: StrPath) -> tuple[Release, dict[str, str]]:
     """Read a release folder.
 
     Returns
     -------
     release : Release
     hashes : mapping of file name to SHA-256
-        Of all files actually there, but for certificate and signature.
+        Of all files actually there, but for certificate and signature; links and folders are there by name, see
+        :func:`ksame.privacy.findings.contents`.
 
     Raises
     ------
     InputError
         When there is no certificate, or a file is no picture.
     """
+    folder = Path(folder)
     path = folder / CERTIFICATE
     try:
-        certificate = Certificate.from_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}). Is this the folder of a release?") from error
+        data = read_bytes(path, "the certificate", plain=True)
+    except InputError as error:
+        raise InputError(f"{error} Is this the folder of a release?") from error
+    try:
+        certificate = Certificate.from_json(data)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    there = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir()}
-    encoded: dict[str, bytes] = {}
-    links = {}
-    for name, file in sorted(there.items()):
-        if name in (CERTIFICATE, SIGNATURE):
-            continue
-        if file.is_symlink():
-            links[name] = "a link"  # never read through: a link has no place in a release and no certified hash
-            continue
-        try:
-            encoded[name] = file.read_bytes()
-        except OSError as error:
-            raise InputError(f"{file}: cannot be read ({error.strerror}).") from error
+    there = contents(folder)
+    hashes = {n: h for n, h in there.items() if n not in (CERTIFICATE, SIGNATURE) or h in (FOLDER, NO_FILE)}
     faces = []
-    for name in encoded:
-        if name.startswith("faces/"):
+    for name in sorted(hashes):
+        if name.startswith("faces/") and hashes[name] not in ODD:
             try:
-                faces.append(decode_png(encoded[name]))
+                faces.append(decode_png((folder / name).read_bytes()))
             except InputError as error:
                 raise InputError(f"{folder / name}: {error}") from error
     if not faces or len({face.shape for face in faces}) != 1:
         raise InputError(f"{folder}: expected released faces of one size in faces/, found {len(faces)} files.")
-    return Release(np.stack(faces), certificate), {**hashes_of(encoded), **links}
+    return Release(np.stack(faces), certificate), hashes

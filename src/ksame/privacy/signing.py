@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ksame.errors import InputError
+from ksame.faces.reading import StrPath
 
 if TYPE_CHECKING:  # loaded where keys are used: most runs sign nothing
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -15,14 +16,14 @@ if TYPE_CHECKING:  # loaded where keys are used: most runs sign nothing
 _HOW = "make one with: openssl genpkey -algorithm ed25519 -out key.pem && openssl pkey -in key.pem -pubout -out key.pub"
 
 
-def load_private_key(path: Path) -> Ed25519PrivateKey:
+def load_private_key(path: StrPath) -> Ed25519PrivateKey:
     """Read an unencrypted PEM file."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     try:
-        key = load_pem_private_key(path.read_bytes(), password=None)
+        key = load_pem_private_key(Path(path).read_bytes(), password=None)
     except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise InputError(f"{path}: not a readable private key ({error}); {_HOW}") from error
     if not isinstance(key, Ed25519PrivateKey):
@@ -30,14 +31,14 @@ def load_private_key(path: Path) -> Ed25519PrivateKey:
     return key
 
 
-def load_public_key(path: Path) -> Ed25519PublicKey:
+def load_public_key(path: StrPath) -> Ed25519PublicKey:
     """Read a PEM file."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
     try:
-        key = load_pem_public_key(path.read_bytes())
+        key = load_pem_public_key(Path(path).read_bytes())
     except (OSError, ValueError, UnsupportedAlgorithm) as error:
         raise InputError(f"{path}: not a readable public key ({error}); {_HOW}") from error
     if not isinstance(key, Ed25519PublicKey):

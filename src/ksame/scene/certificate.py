@@ -13,26 +13,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ksame import __version__
-from ksame.errors import InputError, OutputError
-from ksame.models import SFace
+from ksame.errors import OutputError
 from ksame.privacy.certificate import release_digest
+from ksame.privacy.documents import read_document
 from ksame.privacy.invention import InventedRegion
 from ksame.privacy.signing import sign
 from ksame.scene.choosing import K_DIFF, K_SAME_M, SOMEONE_ELSE
 from ksame.scene.composing import Treatment
-from ksame.scene.masking import MASKS
+from ksame.scene.masking import FILL, MASKS
+from ksame.scene.media.output import timeless
 from ksame.scene.pipeline import Options, Result
-from ksame.scene.risk import AtRisk
+from ksame.scene.risk import NOBODY, WHOLE_FILE, AtRisk
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+WITHIN_A_SPAN = "Faces were changed within a span of time only; before and after it everyone is as they were."
+NOT_JUDGED = "No recogniser judged the new faces."
+METADATA_KEPT = "Some metadata of the originals was kept, because it was asked for."
+CHOICES = (WITHIN_A_SPAN, NOT_JUDGED, METADATA_KEPT)
+"""Warnings that follow from what was asked for, which nothing else in a certificate tells."""
+
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
 
 
 class SceneMethod(_Part):
@@ -49,21 +56,31 @@ class SceneCounts(_Part):
 
     files: int = Field(ge=1)
     unreadable: int = Field(0, ge=0, description="files for which nothing was written")
+    without_faces: int = Field(0, ge=0, description="files in which no face was found")
     frames: int = Field(ge=1)
     people: int = Field(ge=0)
     not_sure: int = Field(0, ge=0, description="what is perhaps no face: masked in its own size, counted as nobody")
+    not_sure_kept: int = Field(0, ge=0, description="what is perhaps no face and was left as it is, as was asked for")
     replaced: int = Field(0, ge=0)
     masked: int = Field(0, ge=0, description="people masked because it was asked for, or by the method")
     masked_instead: int = Field(0, ge=0, description="people masked because they could not be replaced safely")
-    kept: int = Field(0, ge=0, description="people left as they are, because it was asked for")
+    kept: int = Field(
+        0,
+        ge=0,
+        description="people left as they are in at least one frame, because it was asked for; in no other count",
+    )
     faces_masked_instead: int = Field(0, ge=0, description="faces in single frames that could not be replaced")
     frames_at_risk: int = Field(0, ge=0, description="frames with at least one of these")
+    frames_damaged: int = Field(0, ge=0, description="frames that could not be decoded, and are black")
 
 
 class Likeness(_Part):
-    """How much the most alike replacement still looks like its original, to the recogniser in the loop."""
+    """Whether any replacement still looks like its original to the recogniser in the loop.
 
-    worst: float = Field(ge=-1, le=1, description="highest cosine over all people, two decimals")
+    Yes or no, and no cosine: that of the most alike is one person's own, and would be a test for guesses of who it is.
+    """
+
+    recognised: bool = Field(description="whether it still takes somebody for the person replaced")
     recogniser: str
     threshold: float = Field(description="cosine from which the recogniser takes two faces for one person")
 
@@ -75,7 +92,10 @@ class SceneCertificate(_Part):
     version: Literal[2] = 2
     method: SceneMethod
     k: int | None = Field(description="how many people share a face, those who do not exist included; null for masks")
-    k_real: int | None = Field(description="the smallest number of real people who do; null where faces are not shared")
+    k_real: int | None = Field(
+        description="the smallest number of real people who do: surely people, told apart by the recogniser, shown in "
+        "no frame; null where faces are not shared"
+    )
     counts: SceneCounts
     likeness: Likeness | None
     statement: str
@@ -92,11 +112,7 @@ class SceneCertificate(_Part):
     @classmethod
     def from_json(cls, data: bytes) -> SceneCertificate:
         """Read a certificate file."""
-        try:
-            return cls.model_validate_json(data)
-        except ValidationError as error:
-            where = ".".join(str(part) for part in error.errors()[0]["loc"])
-            raise InputError(f"not a valid certificate of scenes ({where}: {error.errors()[0]['msg']})") from error
+        return read_document(cls, data, "a valid certificate of scenes")
 
 
 def signature_of(certificate: Path) -> Path:
@@ -122,6 +138,7 @@ def write_whole(path: Path, data: bytes) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
+        timeless(part)
         part.replace(path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written ({error.strerror}).") from error
@@ -148,29 +165,13 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
     folder : Path
         Where the certificate will lie; outputs are named from there.
     """
-    plans = {name: plan for name, plan in result.choice.plans.items() if name not in result.everyone.unsure}
-    treated = Counter(plan.treatment for plan in plans.values())
-    instead = sum(plan.stands_in for plan in plans.values())
-    at_risk = [done.at_risk for done in result.done]
-    counts = SceneCounts(
-        files=len(result.done),
-        unreadable=len(result.failed),
-        frames=sum(done.n_frames for done in result.done),
-        people=len(plans),
-        not_sure=len(result.everyone.unsure),
-        replaced=treated[Treatment.REPLACE],
-        masked=treated[Treatment.MASK] - instead,
-        masked_instead=instead,
-        kept=treated[Treatment.KEEP],
-        faces_masked_instead=sum(len(one) for risks in at_risk for one in risks),
-        frames_at_risk=sum(frames_at_risk(risks) for risks in at_risk),
-    )
+    counts = _counts(result)
     files = {
         (done.job.destination.parent.relative_to(folder) / name).as_posix(): digest
         for done in result.done
         for name, digest in done.files.items()
     }
-    k_real = result.choice.k_real
+    k_real = result.choice.k_real(result.shown)
     return SceneCertificate(
         method=SceneMethod(
             name=options.method,
@@ -182,10 +183,10 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
         k_real=k_real,
         counts=counts,
         likeness=_likeness(result),
-        statement=_statement(options, counts, k_real),
-        not_promised=_not_promised(options, counts),
+        statement=statement(options.method, options.k, k_real, counts),
+        not_promised=not_promised(counts, sound=options.encoding.audio == "keep"),
         warnings=tuple(notes(options, counts)),
-        files=files,
+        files=dict(sorted(files.items())),
         digest=release_digest(files),
         software={
             "ksame": __version__,
@@ -193,6 +194,32 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
             "av": version_of("av"),
             "python": platform.python_version(),
         },
+    )
+
+
+def _counts(result: Result) -> SceneCounts:
+    """Count everybody once: whoever is shown in any frame is kept, whatever became of them in others."""
+    unsure, shown = result.everyone.unsure, result.shown
+    kept = sum(one.confirmed for one in shown.values())
+    plans = [plan for name, plan in result.choice.plans.items() if name not in unsure and name not in shown]
+    treated = Counter(plan.treatment for plan in plans)
+    instead = sum(plan.stands_in for plan in plans)
+    at_risk = [[one for one in done.at_risk if one.masked] for done in result.done]
+    return SceneCounts(
+        files=len(result.done),
+        unreadable=len(result.failed),
+        without_faces=sum(any(one.person == WHOLE_FILE for one in done.at_risk) for done in result.done),
+        frames=sum(done.n_frames for done in result.done),
+        people=len(plans) + kept,
+        not_sure=len(unsure - set(shown)),
+        not_sure_kept=len(shown) - kept,
+        replaced=treated[Treatment.REPLACE],
+        masked=treated[Treatment.MASK] - instead,
+        masked_instead=instead,
+        kept=kept + treated[Treatment.KEEP],
+        faces_masked_instead=sum(len(one) for risks in at_risk for one in risks),
+        frames_at_risk=sum(frames_at_risk(risks) for risks in at_risk),
+        frames_damaged=sum(frames_damaged(done.at_risk) for done in result.done),
     )
 
 
@@ -205,55 +232,95 @@ def frames_at_risk(risks: Sequence[AtRisk]) -> int:
     7
     """
     count, reached = 0, -1
-    for one in sorted(risks, key=lambda one: one.first):
+    for one in sorted((one for one in risks if one.masked), key=lambda one: one.first):
         count += max(0, one.last - max(one.first, reached + 1) + 1)
         reached = max(reached, one.last)
     return count
+
+
+def frames_damaged(risks: Sequence[AtRisk]) -> int:
+    """Count the frames of one file that could not be decoded."""
+    return sum(len(one) for one in risks if one.person == NOBODY)
 
 
 def notes(options: Options, counts: SceneCounts) -> list[str]:
     """Return what weakens the privacy of these files, in words for the publisher and the certificate."""
     found = []
     if options.span[0] > 0 or np.isfinite(options.span[1]):
-        found.append("Faces were changed within a span of time only; before and after it everyone is as they were.")
-    if counts.kept:
-        found.append(f"{counts.kept} of {counts.people} people were left as they are, because it was asked for.")
+        found.append(WITHIN_A_SPAN)
     if not options.loop and options.method not in MASKS:
-        found.append("No recogniser judged the new faces.")
+        found.append(NOT_JUDGED)
     if options.encoding.keep_metadata:
-        found.append("Some metadata of the originals was kept, because it was asked for.")
+        found.append(METADATA_KEPT)
+    return found + notes_on_counts(counts)
+
+
+def notes_on_counts(counts: SceneCounts) -> list[str]:
+    """Return what weakens the privacy of these files and follows from the counts alone."""
+    found = kept_words(counts)
+    if counts.without_faces:
+        found.append(
+            f"In {counts.without_faces} of {counts.files} files no face was found; whoever is there is as they were."
+        )
     if counts.faces_masked_instead:
         found.append(
             f"In {counts.frames_at_risk} frames a mask stands in for a face that could not be replaced; such faces are "
             "found least surely, so look at these frames."
         )
+    if counts.frames_damaged:
+        found.append(f"{counts.frames_damaged} frames could not be decoded, and are black.")
+    return found
+
+
+def kept_words(counts: SceneCounts) -> list[str]:
+    """Say how many people, and things that are perhaps people, are left as they are."""
+    found = []
+    if counts.kept:
+        found.append(
+            f"{counts.kept} of {counts.people} people are left as they are, in all frames or in some, because it was "
+            "asked for."
+        )
+    if counts.not_sure_kept:
+        found.append(f"{counts.not_sure_kept} of what is perhaps a face is left as it is, because it was asked for.")
     return found
 
 
 def _likeness(result: Result) -> Likeness | None:
-    if not result.choice.likeness:
+    judge = result.choice.judge
+    alike = [value for name, value in result.choice.likeness.items() if name not in result.shown]
+    if judge is None or not alike:
         return None
-    worst = round(max(result.choice.likeness.values()), 2)
-    return Likeness(worst=worst, recogniser=SFace.name, threshold=SFace.threshold)
+    recognised = round(max(alike), 4) >= judge.threshold  # as the link table has it
+    return Likeness(recognised=recognised, recogniser=judge.name, threshold=judge.threshold)
 
 
-def _statement(options: Options, counts: SceneCounts, k_real: int | None) -> str:
+def statement(method: str, k: int | None, k_real: int | None, counts: SceneCounts) -> str:
+    """Return what is promised, in words."""
     if not counts.replaced:
-        masks = f"Faces that were found are masked ({options.masking})." if counts.people else "No face was found."
-        return f"{masks} A mask has no theorem: nothing is promised but that it is there."
-    if options.method == K_DIFF:
+        if counts.masked + counts.masked_instead + counts.not_sure:
+            mask = method if method in MASKS else FILL
+            but = ", but for those left as they are," if counts.kept + counts.not_sure_kept else ""
+            return (
+                f"Faces that were found{but} are masked ({mask}). A mask has no theorem: nothing is promised but that "
+                "it is there."
+            )
+        if counts.kept + counts.not_sure_kept:
+            return "Everyone who was found is left as they are, because it was asked for: nothing is promised."
+        return "No face was found: nothing is promised."
+    if method == K_DIFF:
         return (
             "Each face that was found is moved, in the coordinates of a face model, so that in that model's own "
             "distance somebody else is nearer to it than the person. Nothing is promised against another recogniser."
         )
     kind = {SOMEONE_ELSE: "a face of somebody who does not exist", K_SAME_M: "the mean of the group's faces"}
-    shared = f"one surrogate identity, {kind[options.method]}"
-    filled = f"(groups are filled up to k = {options.k} with people who do not exist, who add no anonymity)"
+    shared = f"one surrogate identity, {kind[method]}"
+    filled = f"(groups are filled up to k = {k} with people who do not exist, who add no anonymity)"
     invented = InventedRegion().statement()
     if k_real == 1:
         return (
-            f"{invented} Every person who was replaced has {shared} {filled}. There is a group with only 1 real person "
-            "in it, so that no anonymity follows; see the likeness for how far the new faces are from the old."
+            f"{invented} Every person who was replaced has {shared} {filled}. There is a group in which only 1 real "
+            "person is sure, so that no anonymity follows; the likeness says whether a recogniser still sees the old "
+            "face in it."
         )
     return (
         f"{invented} At least {k_real} real people share {shared} {filled}. The identity put in is the same for all of "
@@ -261,7 +328,8 @@ def _statement(options: Options, counts: SceneCounts, k_real: int | None) -> str
     )
 
 
-def _not_promised(options: Options, counts: SceneCounts) -> tuple[str, ...]:
+def not_promised(counts: SceneCounts, *, sound: bool) -> tuple[str, ...]:
+    """Return what a reader might believe, and should not; ``sound`` where it is the original's."""
     limits = [
         "It covers the regions that were invented or masked, not clothes, body, voice, gait, place, time or who is "
         "seen with whom.",
@@ -271,7 +339,7 @@ def _not_promised(options: Options, counts: SceneCounts) -> tuple[str, ...]:
             *InventedRegion().not_promised(),
             "The likeness was measured with one recogniser on a few frames of every person; another may see more.",
         ]
-    if options.encoding.audio == "keep":
+    if sound:
         limits.append("Sound, where there was any, is the original's.")
     limits.append("A face that no detector found was not changed.")
     return tuple(limits)

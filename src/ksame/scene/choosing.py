@@ -5,13 +5,12 @@ The recogniser in the loop has the last word: whoever it still knows in the best
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ksame.errors import UsageError, parameter_error
+from ksame.errors import UsageError, whole_number
 from ksame.faces.faceset import FloatArray
 from ksame.heads.head import Cover
 from ksame.heads.surrogate import modelled
@@ -22,13 +21,23 @@ from ksame.models import Recogniser
 from ksame.models.finisher import Finisher, finisher
 from ksame.progress import Track, silent
 from ksame.scene.composing import Plan, Treatment
+from ksame.scene.counting import distinct, smallest_sharing
 from ksame.scene.identities import Group, Loop, Subject, choose
 from ksame.scene.masking import MASKS
 from ksame.spaces.facemodel import face_model
 
 SOMEONE_ELSE, K_SAME_M, K_DIFF = "someone-else", "k-same-m", "k-diff"
+LARGEST_K = 1_000_000
 METHODS = (SOMEONE_ELSE, K_SAME_M, K_DIFF, *MASKS)
 """What may become of faces in photographs and recordings."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The recogniser that judged: its name, and the cosine from which it takes two faces for one person."""
+
+    name: str
+    threshold: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,22 +51,40 @@ class Choice:
         Who shares a face with whom; secret.
     likeness : mapping of person to float
         Highest cosine between original and replacement over the views; secret, but for the highest of all.
-    k_real : int or None
-        The smallest number of real people who share a face; None where nobody was replaced, or faces are not shared.
+    counted : mapping of person to int
+        Whoever surely is a person, by a number that those of a group who are perhaps one and the same have in common.
+    judge : Judge or None
+        Who measured the likeness; None where nobody was replaced.
+    shared : bool
+        Whether the people of a group get one face.
     """
 
     plans: Mapping[str, Plan]
-    groups: Mapping[str, int]
-    likeness: Mapping[str, float]
-    k_real: int | None
+    groups: Mapping[str, int] = field(default_factory=dict)
+    likeness: Mapping[str, float] = field(default_factory=dict)
+    counted: Mapping[str, int] = field(default_factory=dict)
+    judge: Judge | None = None
+    shared: bool = True
+
+    def k_real(self, shown: Collection[str] = ()) -> int | None:
+        """Return the smallest number of real people who share a face; None where nobody does.
+
+        Parameters
+        ----------
+        shown : collection of str
+            Those who are left as they are in some frame: nobody can be taken for one of them.
+        """
+        if not self.shared:
+            return None
+        replaced = (name for name, plan in self.plans.items() if plan.treatment is Treatment.REPLACE)
+        return smallest_sharing((self.groups[name], self.counted.get(name)) for name in replaced if name not in shown)
 
 
 def check_method(method: str, k: int) -> None:
     """Refuse a method that there is not, and a k that is none."""
     if method not in METHODS:
         raise UsageError(f"There is no method {method!r} for photographs and video. Choose: {', '.join(METHODS)}.")
-    if k < 2:
-        raise parameter_error("k", method, "an integer of at least 2", k)
+    whole_number("k", method, k, 2, LARGEST_K)
 
 
 def make_plans(
@@ -94,14 +121,14 @@ def make_plans(
         plans = {
             name: Plan(Treatment.MASK) if plan.treatment is Treatment.REPLACE else plan for name, plan in plans.items()
         }
-        return Choice(plans, {}, {}, None)
+        return Choice(plans)
     people = [subject for subject in subjects if wishes[subject.name] is Treatment.REPLACE]
     known = {subject.name for subject in people}
     for name, wish in wishes.items():
         if wish is Treatment.REPLACE and name not in known:
             plans[name] = Plan(Treatment.MASK, stands_in=True)
     if not people:
-        return Choice(plans, {}, {}, None)
+        return Choice(plans)
     judge = Loop(recogniser, network or finisher(), cover)
     other_ways = {K_SAME_M: _k_same, K_DIFF: _k_diff}
     if method in other_ways:
@@ -110,7 +137,9 @@ def make_plans(
         groups = choose(people, k, judge, rng, judged=loop, workers=workers, track=track)
     like: dict[str, float] = {}
     numbers: dict[str, int] = {}
+    counted: dict[str, int] = {}
     for number, group in enumerate(groups):
+        counted |= distinct([people[i] for i in group.members], recogniser.threshold)
         for i, surrogate, value in zip(group.members, group.surrogates, group.likeness, strict=True):
             name = people[i].name
             numbers[name] = number
@@ -121,8 +150,7 @@ def make_plans(
     for name, plan in plans.items():
         if plan.treatment is Treatment.REPLACE and plan.surrogate is None:  # the method had no place for them
             plans[name] = Plan(Treatment.MASK, stands_in=True)
-    sharing = Counter(number for name, number in numbers.items() if plans[name].treatment is Treatment.REPLACE)
-    return Choice(plans, numbers, like, None if method == K_DIFF else min(sharing.values(), default=None))
+    return Choice(plans, numbers, like, counted, Judge(recogniser.name, recogniser.threshold), method != K_DIFF)
 
 
 def _codes(people: Sequence[Subject], least: int, rng: np.random.Generator) -> FloatArray:

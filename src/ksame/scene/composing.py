@@ -275,8 +275,8 @@ def first_needed(index: int) -> int:
     return index - index % STEP
 
 
-def composed(frames: Iterable[Frame], composer: Composer, workers: int = 2) -> Iterator[ByteArray]:
-    """Compose all frames of a recording, in order; some are worked on ahead of time.
+def composed(frames: Iterable[Frame], composer: Composer, workers: int = 2) -> Iterator[tuple[Frame, ByteArray]]:
+    """Yield all frames of a recording and what becomes of them, in order; some are worked on ahead of time.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def composed(frames: Iterable[Frame], composer: Composer, workers: int = 2) -> I
     """
     with ThreadPoolExecutor(workers) as pool:
         blocks: deque[tuple[Sequence[Frame], Future[Key]]] = deque()
-        done: deque[Future[list[ByteArray]]] = deque()
+        done: deque[Future[list[tuple[Frame, ByteArray]]]] = deque()
 
         def finish() -> None:
             frames, key = blocks.popleft()
@@ -328,13 +328,11 @@ def _blocks(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
 
 def _block(
     composer: Composer, frames: Sequence[Frame], key: Future[Key], following: Future[Key] | None
-) -> list[ByteArray]:
-    """Return the new frames of a block; its key, and that of the next, were begun before."""
-    first = key.result()
-    if following is None:
-        return [first.pixels, *(composer.compose(frame) for frame in frames[1:])]
-    last = following.result()
-    return [first.pixels, *(composer.between(frame, first, last) for frame in frames[1:])]
+) -> list[tuple[Frame, ByteArray]]:
+    """Return the frames of a block and the new ones; its key, and that of the next, were begun before."""
+    first, last = key.result(), None if following is None else following.result()
+    rest = [composer.compose(frame) if last is None else composer.between(frame, first, last) for frame in frames[1:]]
+    return list(zip(frames, [first.pixels, *rest], strict=True))
 
 
 def _why(face: Sighting) -> str:

@@ -73,6 +73,8 @@ class Subject:
         Who they are in the face model, without expression.
     views : tuple of View
         By which candidates are judged; at least one.
+    confirmed : bool
+        Whether this surely is a person, so that others may be hidden among them and this one.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Subject:
     tone: float
     code: FloatArray
     views: tuple[View, ...]
+    confirmed: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,12 @@ from ksame.errors import OutputError
 from ksame.privacy.linkage import read_table, write_secret
 from ksame.scene.certificate import SceneCertificate
 from ksame.scene.composing import Treatment
+from ksame.scene.exposure import Shown
 from ksame.scene.pipeline import Result
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
 
 
 class Place(_Part):
@@ -34,6 +35,11 @@ class LinkedPerson(_Part):
     treatment: Literal["replace", "mask", "keep"]
     stands_in: bool = Field(description="masked because the person could not be replaced safely")
     group: int | None = Field(description="people of one group share a surrogate")
+    counts_as: int | None = Field(
+        description="who are perhaps one person have one number in their group; null for whoever is not surely a person"
+    )
+    sure: bool = Field(description="surely a face; what is not is counted as nobody")
+    shown: bool = Field(description="left as they are in at least one frame, so that nobody is hidden by them")
     cover: str | None
     likeness: float | None
     places: tuple[Place, ...]
@@ -43,7 +49,7 @@ class SceneLinkage(_Part):
     """Everything that would undo the work: keep it secret, or do not keep it at all."""
 
     schema_: Literal["ksame/scene-linkage"] = Field("ksame/scene-linkage", alias="schema")
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     release_digest: str
     seed: int
     people: tuple[LinkedPerson, ...]
@@ -72,7 +78,27 @@ def link(result: Result, certificate: SceneCertificate) -> SceneLinkage:
     return SceneLinkage(
         release_digest=certificate.digest,
         seed=result.seed,
-        people=tuple(_person(result, name, result.choice.groups) for name in result.everyone.people),
+        people=(
+            *(_person(result, name, result.choice.groups) for name in result.everyone.people),
+            *(_taken_out(result, one) for name, one in result.shown.items() if name not in result.choice.plans),
+        ),
+    )
+
+
+def _taken_out(result: Result, one: Shown) -> LinkedPerson:
+    """Return somebody who was found, and whom the tracks no longer have."""
+    there = (done.job for done in result.done if any(shown.person == one.person for shown in done.shown))
+    return LinkedPerson(
+        name=one.person,
+        treatment="keep",
+        stands_in=False,
+        group=None,
+        counts_as=None,
+        sure=one.confirmed,
+        shown=True,
+        cover=None,
+        likeness=None,
+        places=tuple(Place(source=str(job.source), output=job.destination.name, tracks=()) for job in there),
     )
 
 
@@ -85,6 +111,9 @@ def _person(result: Result, name: str, groups: Mapping[str, int]) -> LinkedPerso
         treatment=plan.treatment.value,
         stands_in=plan.stands_in,
         group=groups.get(name) if replaced else None,
+        counts_as=result.choice.counted.get(name) if replaced else None,
+        sure=result.shown[name].confirmed if name in result.shown else name not in result.everyone.unsure,
+        shown=name in result.shown,
         cover=plan.cover.value if replaced else None,
         likeness=None if like is None else round(like, 4),
         places=tuple(

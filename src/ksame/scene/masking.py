@@ -14,6 +14,7 @@ import numpy as np
 from ksame.errors import UsageError
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.methods import AdHoc, BarMask, Blur, FlipNoise, Noise, Pixelate, Threshold, TMask
+from ksame.methods.adhoc import LARGEST_BLOCK, LARGEST_SIGMA
 from ksame.scene.outlines import grown, polygon, pull_push
 from ksame.scene.sightings import Sighting
 from ksame.spaces.facemodel.geometry import OUTLINE, with_forehead
@@ -91,9 +92,9 @@ class Mask:
             method = method.at(self.level)
         factor = height / _PAPER_HEIGHT
         if isinstance(method, Pixelate):
-            return replace(method, p=max(2, round(method.p * factor)))
+            return replace(method, p=min(LARGEST_BLOCK, max(2, round(method.p * factor))))
         if isinstance(method, Blur):
-            return replace(method, sigma=max(1.0, method.sigma * factor))
+            return replace(method, sigma=min(LARGEST_SIGMA, max(1.0, method.sigma * factor)))
         if isinstance(method, (Noise, FlipNoise)):
             return replace(method, m=min(pixels, round(method.m * pixels / _PAPER_PIXELS)))
         return method

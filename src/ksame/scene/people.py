@@ -15,6 +15,9 @@ from ksame.scene.sightings import Cast, Person, in_order
 Key = tuple[int, str]
 """Number of the file in the batch, and name of the person in it."""
 
+UNSURE = "U"
+"""Begins the names of what is perhaps no face."""
+
 
 @dataclass(frozen=True, eq=False)
 class Everyone:
@@ -23,8 +26,9 @@ class Everyone:
     Attributes
     ----------
     names : mapping of (file, local name) to name
-        Names are "P1", "P2" and so on, by how much of the batch they are in; "U1", "U2" and so on for what is perhaps
-        no face.
+        Those of the file itself where there is one only, so that they are the names in its tracks. Over several files
+        "P1", "P2" and so on, by how many pixels of the batch they are in; "U1", "U2" and so on for what is perhaps no
+        face.
     strangers : frozenset of str
         People never seen well enough to be told from others: any of them may be somebody who has a name already.
     unsure : frozenset of str
@@ -57,12 +61,14 @@ def join(casts: Sequence[Cast], same_person: float) -> Everyone:
     same_person : float
         Cosine from which two people are one.
     """
+    if len(casts) == 1:
+        return _as_named(casts[0])
     entries = [
-        (int(sum(len(track) for track in cast.of(person.name))), (number, person.name), person)
+        (_amount(cast, person.name), (number, person.name), person)
         for number, cast in enumerate(casts)
         for person in cast.people
     ]
-    entries.sort(key=lambda entry: (-entry[0], entry[1]))
+    entries.sort(key=lambda entry: (-entry[0], entry[1][0], in_order(entry[1][1])))
     unsure = [key for _, key, person in entries if person.name in casts[key[0]].unsure]
     entries = [entry for entry in entries if entry[1] not in unsure]
     clusters: list[list[tuple[Key, Person]]] = []
@@ -82,12 +88,22 @@ def join(casts: Sequence[Cast], same_person: float) -> Everyone:
             clusters[where].append((key, person))
             means[where] = np.mean([p.embedding for _, p in clusters[where] if p.embedding is not None], axis=0)
     names = {key: f"P{i + 1}" for i, cluster in enumerate(clusters) for key, _ in cluster}
-    names |= {key: f"U{i + 1}" for i, key in enumerate(unsure)}
+    names |= {key: f"{UNSURE}{i + 1}" for i, key in enumerate(unsure)}
     return Everyone(
         names,
         frozenset(f"P{i + 1}" for i, mean in enumerate(means) if mean is None),
         frozenset(names[key] for key in unsure),
     )
+
+
+def _as_named(cast: Cast) -> Everyone:
+    strangers = {person.name for person in cast.people if person.embedding is None}
+    return Everyone({(0, p.name): p.name for p in cast.people}, frozenset(strangers - cast.unsure), cast.unsure)
+
+
+def _amount(cast: Cast, person: str) -> float:
+    """Return how many pixels of a file somebody is in."""
+    return sum(float(np.prod(track.boxes[:, 2:], axis=1, dtype=np.float64).sum()) for track in cast.of(person))
 
 
 def treatments(

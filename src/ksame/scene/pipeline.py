@@ -18,26 +18,30 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ksame import __version__
-from ksame.errors import InputError, UsageError
+from ksame.errors import InputError, UsageError, seed_number, whole_number
 from ksame.heads.head import Cover
 from ksame.models import SFace
 from ksame.models.finisher import finisher
 from ksame.progress import Track, silent
-from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method, make_plans
+from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method
 from ksame.scene.composing import Composer, Plan, StandIn, composed, first_needed
-from ksame.scene.first_pass import look_at, tracks_for
+from ksame.scene.deciding import decide
+from ksame.scene.exposure import Shown, shown
+from ksame.scene.first_pass import look_at, sourced, tracks_for
 from ksame.scene.looking import Looking, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
+from ksame.scene.looking.threads import one_opencv_thread
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
-from ksame.scene.media import Encoding, Media, Output, check_destination, open_media
-from ksame.scene.people import Everyone, join, treatments
-from ksame.scene.preparing import Prepared, prepare, subjects_of
-from ksame.scene.risk import AtRisk, stretches
+from ksame.scene.media import Damaged, Encoding, Media, Output, check_destination, check_wishes, open_media
+from ksame.scene.people import Everyone, join
+from ksame.scene.plan_storage import load_choice, save_choice
+from ksame.scene.risk import DAMAGED, NOBODY, AtRisk, stretches, without_faces
 from ksame.scene.running import Brake, Counted, each
 from ksame.scene.sightings import Cast
+from ksame.scene.touched import Touched
 from ksame.scene.work import Finished, Work, hashes, may_replace
 
-_KNOWING = "getting to know everyone"
+MOST_WORKERS = 256
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,11 @@ class Options:
     looking : Looking
     encoding : Encoding
     workers : int, optional
-        Files that are worked on at the same time; by default as many as keep all processors busy.
+        Files worked on at the same time; by default as many as keep all processors busy.
     device : str
         Where heads are invented: see :data:`ksame.models.runtime.DEVICES`.
+    damaged : "refuse" or "mask"
+        What becomes of a recording with damaged frames: nothing is written, or these are black.
     """
 
     method: str = SOMEONE_ELSE
@@ -84,12 +90,15 @@ class Options:
     encoding: Encoding = field(default_factory=Encoding)
     workers: int | None = None
     device: str = "auto"
+    damaged: Damaged = "refuse"
 
     def __post_init__(self) -> None:
         check_method(self.method, self.k)
         if self.level is not None and self.method not in MASKS:
             raise UsageError(f"{self.method} has no level; levels belong to the masks: {', '.join(MASKS)}.")
         Mask(self.masking, self.level)
+        if self.workers is not None:
+            whole_number("workers", "Options", self.workers, 1, MOST_WORKERS)
         if not self.span[0] < self.span[1]:
             raise UsageError(f"--from must come before --to. Got {self.span[0]:g} and {self.span[1]:g} seconds.")
 
@@ -118,9 +127,13 @@ class Done:
     people : tuple of str
         Who was found, by their names in the batch.
     at_risk : tuple of AtRisk
-        Where faces were masked because they could not be replaced.
+        Where faces were masked because they could not be replaced; all of a file in which nobody was found.
     files : mapping of name to SHA-256
         What was written, by names below the folder of the destination.
+    losses : tuple of str
+        What of the source its output cannot hold.
+    shown : tuple of Shown
+        Who is left as they are in at least one frame.
     """
 
     job: Job
@@ -128,6 +141,8 @@ class Done:
     people: tuple[str, ...]
     at_risk: tuple[AtRisk, ...]
     files: Mapping[str, str]
+    losses: tuple[str, ...] = ()
+    shown: tuple[Shown, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +169,14 @@ class Result:
     casts: tuple[Cast, ...]
     seed: int
 
+    @property
+    def shown(self) -> dict[str, Shown]:
+        """Who is left as they are in at least one frame of a file; a sure face where it is one in any of them."""
+        known: dict[str, Shown] = {}
+        for one in (one for done in self.done for one in done.shown):
+            known[one.person] = one if one.confirmed else known.get(one.person, one)
+        return known
+
 
 @dataclass(eq=False)
 class _Seen:
@@ -164,7 +187,6 @@ class _Seen:
     media: Media
     work: Path
     cast: Cast
-    prepared: Prepared | None = None
 
 
 def deidentify_scenes(
@@ -207,12 +229,14 @@ def deidentify_scenes(
         When a single file cannot be read; in a batch such files are left out and named in the result.
     """
     options = options or Options()
+    seed = None if seed is None else seed_number("deidentify_scenes", seed)
     if tracks is not None and len(jobs) != 1:
         raise UsageError("Tracks belong to one file; give them with that file alone.")
     _check_jobs(jobs)
     share_memory()
     media, failed = _opened(jobs, options, work, resume=resume, force=force)
-    state = Work.begin(work, [m.fingerprint for _, _, m in media], _key(options, 0), seed, resume=resume)
+    prints, names = [m.fingerprint for _, _, m in media], [job.destination.name for job in jobs]
+    state = Work.begin(work, prints, _key(options, 0), seed, outputs=names, resume=resume)
     try:
         with threadpool_limits(1, "blas"):  # matrices are small here: more threads would only wait busily
             result = _run(media, failed, options, state, tracks, resume=resume, force=force, track=track)
@@ -243,10 +267,15 @@ def _run(
     options = replace(options, workers=workers)
     seen = _looked(media, state, options, tracks, failed, brake, recogniser, resume=resume, track=track)
     everyone = join([one.cast for one in seen], options.looking.same_person)
-    choice = _decided(seen, everyone, options, recogniser, state.seed, brake, track)
+    files = [(one.media, one.cast) for one in seen]
+    key = _key(options, state.seed)
+    plan, basis = state.folder / "plan.npz", _basis(key, seen, everyone, tracks)
+    choice = load_choice(plan, basis) if resume else None
+    if choice is None:
+        choice = decide(files, everyone, options, recogniser, state.seed, brake, track)
+        save_choice(choice, plan, basis)
     recogniser.forget()
     give_back_memory()
-    key = _key(options, state.seed)
 
     def write(one: _Seen) -> Done:
         number = seen.index(one)
@@ -257,46 +286,10 @@ def _run(
         if known is None:
             known = _write(one, plans, names, options, state, key, resume=resume, force=force, track=inner)
         people = tuple(name for name in everyone.people if name in names.values())
-        return Done(one.job, known.n_frames, people, known.at_risk, known.files)
+        return Done(one.job, known.n_frames, people, known.at_risk, known.files, known.losses, known.shown)
 
     done = each(seen, write, workers, brake, track, "replacing")
     return Result(tuple(done), failed, choice, everyone, tuple(one.cast for one in seen), state.seed)
-
-
-def _decided(
-    seen: Sequence[_Seen],
-    everyone: Everyone,
-    options: Options,
-    recogniser: SFace,
-    seed: int,
-    brake: Brake,
-    track: Track,
-) -> Choice:
-    """Get to know everyone and decide who becomes whom."""
-    wishes = treatments(
-        everyone.people,
-        keep=options.keep,
-        only=options.only,
-        mask=options.mask,
-        strangers=everyone.strangers,
-        unsure=everyone.unsure,
-    )
-    if options.method not in MASKS:
-        inner = track if len(seen) == 1 else brake.track
-        each(seen, lambda one: _prepare(one, recogniser, inner), options.workers or 1, brake, track, _KNOWING)
-        give_back_memory()
-    return make_plans(
-        wishes,
-        subjects_of([one.prepared for one in seen], everyone),
-        recogniser,
-        np.random.default_rng(seed),
-        method=options.method,
-        k=options.k,
-        cover=options.cover,
-        loop=options.loop,
-        network=None if options.method in MASKS else finisher(options.device),
-        track=track,
-    )
 
 
 def default_workers(kinds: Sequence[str]) -> int:
@@ -326,7 +319,7 @@ def _opened(
     failed: dict[Path, str] = {}
     for number, job in enumerate(jobs):
         try:
-            one = open_media(job.source)
+            one = open_media(job.source, options.damaged)
         except InputError as error:
             if len(jobs) == 1:
                 raise
@@ -337,6 +330,7 @@ def _opened(
         media.append((job, number, one))
     if not media:
         raise InputError("None of the files can be read. " + " ".join(failed.values()))
+    check_wishes([one for _, _, one in media], options.encoding, options.regions)
     return media, failed
 
 
@@ -345,6 +339,13 @@ def _key(options: Options, seed: int) -> str:
     deciding = {name: value for name, value in asdict(options).items() if name not in ("workers", "device")}
     plain = json.dumps({**deciding, "seed": seed, "version": __version__}, sort_keys=True, default=str)
     return sha256(plain.encode()).hexdigest()
+
+
+def _basis(key: str, seen: Sequence[_Seen], everyone: Everyone, tracks: Path | None) -> str:
+    """Return a hash of everything that decides who becomes whom: options, files, tracks, and who is who."""
+    names = [[number, local, name] for (number, local), name in everyone.names.items()]
+    edited = None if tracks is None else sha256(tracks.read_bytes()).hexdigest()
+    return sha256(json.dumps([key, [one.media.fingerprint for one in seen], edited, names]).encode()).hexdigest()
 
 
 def _looked(
@@ -363,16 +364,14 @@ def _looked(
     inner = track if len(media) == 1 else brake.track
 
     def one(item: tuple[Job, int, Media]) -> _Seen | InputError:
-        job, number, source = item
-        place = work.place(number)
+        (job, number, source), place = item, work.place(item[1])
         try:
             cast = None if tracks is None or not tracks.exists() else tracks_for(tracks, source)
             if cast is None:
                 folder = place / "cast"
                 cast = look_at(source, folder, options.looking, recogniser=recogniser, resume=resume, track=inner)
             if tracks is not None and not tracks.exists():
-                write_tracks(cast, tracks)
-                tracks.chmod(0o600)
+                write_tracks(sourced(cast, source), tracks)
                 cast = tracks_for(tracks, source)
         except InputError as error:
             if len(media) == 1:
@@ -381,22 +380,16 @@ def _looked(
         place.mkdir(exist_ok=True)
         return _Seen(job, number, source, place, cast)
 
-    found = each(media, one, options.workers or 1, brake, track, "looking")
+    with one_opencv_thread():
+        found = each(media, one, options.workers or 1, brake, track, "looking")
     if tracks is not None:
         work.remember("tracks", sha256(tracks.read_bytes()).hexdigest())
     failed.update(
         {job.source: str(seen) for (job, _, _), seen in zip(media, found, strict=True) if isinstance(seen, InputError)}
     )
-    seen = [one for one in found if isinstance(one, _Seen)]
-    if not seen:
+    if not any(isinstance(one, _Seen) for one in found):
         raise InputError("None of the files can be read. " + " ".join(failed.values()))
-    return seen
-
-
-def _prepare(one: _Seen, recogniser: SFace, track: Track) -> None:
-    names = {person.name for person in one.cast.people}
-    frames = track(Counted(one.media), _KNOWING)
-    one.prepared = prepare(frames, one.cast, recogniser, people=names)
+    return [one for one in found if isinstance(one, _Seen)]
 
 
 def _write(
@@ -422,13 +415,12 @@ def _write(
     )
     destination = one.job.destination
     force = force or (resume and may_replace(work.folder, one.number))
-    with Output(
-        one.media, destination, options.encoding, one.work / "out", resume=resume, force=force, run_key=key
-    ) as output:
+    touched, place = Touched(composer), one.work / "out"
+    with Output(one.media, destination, options.encoding, place, resume=resume, force=force, run_key=key) as output:
         begin = output.next_frame
         frames = track(Counted(one.media, first_needed(begin)), "replacing")
-        for pixels in islice(composed(frames, composer), begin - first_needed(begin), None):
-            output.write(pixels)
+        for frame, pixels in islice(composed(frames, composer), begin - first_needed(begin), None):
+            output.write(pixels, frame.native, touched.of(frame, pixels))
         n_frames = output.next_frame
         if n_frames != one.cast.n_frames:
             raise InputError(
@@ -440,6 +432,9 @@ def _write(
         output.finish()
     stand_ins = (stand_in for i, time in enumerate(times) for stand_in in composer.stand_ins(i, time))
     renamed = (StandIn(s.frame, names[s.person], s.reason) for s in stand_ins)
-    finished = Finished(n_frames, hashes(destination), stretches(renamed, times))
+    black = (StandIn(frame, NOBODY, DAMAGED) for frame in one.media.damaged)
+    unchanged = (replace(s, person=names.get(s.person, s.person)) for s in shown(one.cast, plans, options.span, times))
+    at_risk = stretches([*black, *renamed], times) + without_faces(one.cast, times)
+    finished = Finished(n_frames, hashes(destination), at_risk, output.losses, tuple(unchanged))
     work.done(one.number, finished)
     return finished

@@ -13,6 +13,7 @@ from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.heads.head import EXPRESSION, Head, Region, expression_of
 from ksame.heads.surrogate import tone_of
 from ksame.models import Recogniser, five_points
+from ksame.scene.counting import Witness
 from ksame.scene.identities import Subject, View
 from ksame.scene.media import Frame
 from ksame.scene.neutral import neutral_of
@@ -54,13 +55,18 @@ class Prepared:
     views : dict of person to tuple of View
         Empty for people without a believable mesh.
     readings : dict of person to list of Reading
+    confirmed : set of str
+        Who surely is a person.
     """
 
     views: dict[str, tuple[View, ...]]
     readings: dict[str, list[Reading]]
+    confirmed: set[str]
 
 
-def prepare(frames: Iterable[Frame], cast: Cast, recogniser: Recogniser, *, people: set[str]) -> Prepared:
+def prepare(
+    frames: Iterable[Frame], cast: Cast, recogniser: Recogniser, witness: Witness, *, people: set[str]
+) -> Prepared:
     """Take views of everyone in ``people`` and read gender, age and skin tone from them.
 
     Parameters
@@ -77,6 +83,7 @@ def prepare(frames: Iterable[Frame], cast: Cast, recogniser: Recogniser, *, peop
             due[index].append(tracks[number])
     views: dict[str, list[View]] = defaultdict(list)
     readings: dict[str, list[Reading]] = defaultdict(list)
+    confirmed: set[str] = set()
     last = max(due, default=-1)
     for frame in frames if due else ():
         for track in due.get(frame.index, ()):
@@ -85,9 +92,11 @@ def prepare(frames: Iterable[Frame], cast: Cast, recogniser: Recogniser, *, peop
                 continue
             views[track.person].append(_view(frame.pixels, face.points, neutral, recogniser))
             readings[track.person].append(read(frame.pixels, face.points, face.blendshapes))
+            if track.person not in confirmed and witness.confirms(frame.pixels, face):
+                confirmed.add(track.person)
         if frame.index >= last:
             break
-    return Prepared({name: tuple(seen) for name, seen in views.items()}, dict(readings))
+    return Prepared({name: tuple(seen) for name, seen in views.items()}, dict(readings), confirmed)
 
 
 def read(pixels: ByteArray, points: FloatArray, blendshapes: FloatArray) -> Reading:
@@ -99,24 +108,27 @@ def read(pixels: ByteArray, points: FloatArray, blendshapes: FloatArray) -> Read
     return Reading(code, tone_of(255 * model.warp.image(rows)))
 
 
-def subjects_of(files: Sequence[Prepared | None], everyone: Everyone) -> list[Subject]:
+def subjects_of(files: Sequence[Prepared], everyone: Everyone) -> list[Subject]:
     """Gather views and codes of everyone over all files of a batch, in its order."""
     model = face_model()
     subjects = []
     for name in everyone.people:
         views: list[View] = []
         readings: list[Reading] = []
+        confirmed = False
         for number, local in everyone.keys(name):
             prepared = files[number]
-            if prepared is not None and prepared.views.get(local):
+            if prepared.views.get(local):
                 views += prepared.views[local]
                 readings += prepared.readings[local]
+                confirmed |= local in prepared.confirmed
         if views:
             code = np.mean([reading.code for reading in readings], axis=0)
             woman = bool(genders(model, code[None])[0] == "F")
             born = float(model.predicted(code[None], "born")[0])
             tone = float(np.mean([reading.tone for reading in readings]))
-            subjects.append(Subject(name, woman, born, tone, code, tuple(views[:_ALL_VIEWS])))
+            confirmed &= name not in everyone.strangers | everyone.unsure
+            subjects.append(Subject(name, woman, born, tone, code, tuple(views[:_ALL_VIEWS]), confirmed))
     return subjects
 
 

@@ -21,14 +21,15 @@ NOT_SURE = "not sure that this is a face"
 
 
 def in_order(name: str) -> tuple[str, int]:
-    """Return by what names are sorted: people first, then what is perhaps no face.
+    """Return by what names are sorted: by their words, then by their number; so "P" stands before "U".
 
     Examples
     --------
-    >>> sorted(["U1", "P10", "P2"], key=in_order)
-    ['P2', 'P10', 'U1']
+    >>> sorted(["U1", "P10", "P2", "guest"], key=in_order)
+    ['P2', 'P10', 'U1', 'guest']
     """
-    return name[0], int(name[1:])
+    words = name.rstrip("0123456789")
+    return words, int(name[len(words) :] or 0)
 
 
 class How(IntEnum):
@@ -163,6 +164,26 @@ class Person:
 
 
 @dataclass(frozen=True, eq=False)
+class Found:
+    """A face as it was found, before a person edited the tracks.
+
+    Attributes
+    ----------
+    person : str
+        The name it was given.
+    first : int
+        Number of the first frame.
+    boxes : ndarray of shape (n_frames, 4)
+    confirmed : bool
+    """
+
+    person: str
+    first: int
+    boxes: NDArray[np.float32]
+    confirmed: bool = True
+
+
+@dataclass(frozen=True, eq=False)
 class Cast:
     """Everyone in one photograph or recording.
 
@@ -175,6 +196,10 @@ class Cast:
     tracks : tuple of Track
     cuts : ndarray of shape (n_cuts,)
         Numbers of the frames with which a new shot begins, the first frame not counted.
+    found : tuple of Found, optional
+        Where a person may have edited the tracks: everyone as they were found. None where the tracks are just that.
+    source : str
+        SHA-256 of what was looked at; empty where it is not known.
     """
 
     size: tuple[int, int]
@@ -182,6 +207,8 @@ class Cast:
     people: tuple[Person, ...]
     tracks: tuple[Track, ...]
     cuts: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    found: tuple[Found, ...] | None = None
+    source: str = ""
 
     def __post_init__(self) -> None:
         names = {person.name for person in self.people}

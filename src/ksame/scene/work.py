@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ksame.errors import OutputError, UsageError
+from ksame.scene.exposure import Shown
 from ksame.scene.risk import AtRisk
 
 _STATE = "batch.json"
@@ -24,6 +25,12 @@ def can_resume(folder: Path) -> bool:
     return (folder / _STATE).is_file()
 
 
+def earlier_outputs(folder: Path) -> list[str]:
+    """Return the names of the outputs of the run whose work is in a folder, in the order of its files."""
+    names = _read(folder / _STATE).get("outputs", ())
+    return [str(name) for name in names]
+
+
 @dataclass(frozen=True)
 class Finished:
     """What is known of a file that was written before an interruption.
@@ -33,11 +40,15 @@ class Finished:
     n_frames : int
     files : mapping of name to SHA-256
     at_risk : tuple of AtRisk
+    losses : tuple of str
+    shown : tuple of Shown
     """
 
     n_frames: int
     files: Mapping[str, str]
     at_risk: tuple[AtRisk, ...]
+    losses: tuple[str, ...]
+    shown: tuple[Shown, ...]
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,16 @@ class Work:
     seed: int
 
     @classmethod
-    def begin(cls, folder: Path, fingerprints: Sequence[str], options: str, seed: int | None, *, resume: bool) -> Work:
+    def begin(
+        cls,
+        folder: Path,
+        fingerprints: Sequence[str],
+        options: str,
+        seed: int | None,
+        *,
+        outputs: Sequence[str] = (),
+        resume: bool,
+    ) -> Work:
         """Make the folder, or check that an earlier one is for the same.
 
         Parameters
@@ -66,8 +86,10 @@ class Work:
             A hash of everything else that decides the result.
         seed : int, optional
             Drawn at random by default.
+        outputs : sequence of str
+            Names, in the order of the files.
         """
-        state = {"fingerprints": list(fingerprints), "options": options}
+        state: dict[str, Any] = {"fingerprints": list(fingerprints), "options": options}
         file = folder / _STATE
         if resume and can_resume(folder):
             old = _read(file)
@@ -82,10 +104,10 @@ class Work:
         try:
             folder.mkdir(parents=True)
             folder.chmod(0o700)
-            _write(file, {**state, "seed": chosen})
+            _write(file, {**state, "seed": chosen, "outputs": list(outputs)})
         except OSError as error:
             raise OutputError(
-                f"{folder}: cannot be written ({error.strerror}). Choose another output folder."
+                f"{folder}: cannot be written ({error.strerror}). Make room, or choose another place for the output."
             ) from error
         return cls(folder, chosen)
 
@@ -111,7 +133,8 @@ class Work:
             known = _read(file)
             if known and hashes(destination) == known["files"]:
                 risks = tuple(AtRisk(**one) for one in known["at_risk"])
-                return Finished(known["n_frames"], known["files"], risks)
+                unchanged = tuple(Shown(**one) for one in known["shown"])
+                return Finished(known["n_frames"], known["files"], risks, tuple(known["losses"]), unchanged)
             file.unlink()
         if destination.exists() and may_replace(self.folder, number):
             shutil.rmtree(self.place(number) / "out", ignore_errors=True)
@@ -166,5 +189,10 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _write(file: Path, content: Mapping[str, Any]) -> None:
     part = file.with_name(f"{file.name}.part")
-    part.write_text(json.dumps(content), encoding="utf-8")
-    part.replace(file)
+    try:
+        part.write_text(json.dumps(content), encoding="utf-8")
+        part.replace(file)
+    except OSError as error:
+        raise OutputError(
+            f"{file}: cannot be written ({error.strerror}). Make room, or choose another place for the output."
+        ) from error

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ksame.faces.faceset import FaceSet, FloatArray
-from ksame.spaces.pca import PCA, fit_pca
+from ksame.parameters import Parameters
+from ksame.spaces.pca import PCA, component_count, fit_pca
 from ksame.spaces.pixel import flatten
 
 
 @dataclass(frozen=True)
-class EigenSpace:
+class EigenSpace(Parameters):
     """Principal components of registered pixels (Newton et al. 2005, Fig. 3).
 
     Parameters
@@ -21,10 +22,13 @@ class EigenSpace:
     """
 
     n_components: int | float | None = 0.95
-    pca_: PCA | None = None
-    shape_: tuple[int, int, int] | None = None
+    pca_: PCA | None = field(default=None, repr=False)
+    shape_: tuple[int, int, int] | None = field(default=None, repr=False)
 
     name = "eigen"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_components", component_count("EigenSpace", self.n_components))
 
     def params(self) -> dict[str, Any]:
         """Return the public parameters."""

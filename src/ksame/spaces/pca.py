@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 
-from ksame.errors import parameter_error
+from ksame.errors import parameter_error, whole_number
 from ksame.faces.faceset import FloatArray
 
 RANDOMISED_ABOVE = 3000
@@ -32,6 +33,10 @@ class PCA:
     variances: FloatArray
     total_variance: float
 
+    def __repr__(self) -> str:
+        """Return the sizes, not the numbers."""
+        return f"PCA({len(self.components)} components of {self.components.shape[1]} values)"
+
     def project(self, rows: FloatArray) -> FloatArray:
         """Return the coefficients, (n, n_components), of rows of shape (n, n_features)."""
         return (rows - self.mean) @ self.components.T
@@ -43,6 +48,17 @@ class PCA:
     def truncated(self, n_components: int) -> PCA:
         """Return the same subspace with only its first directions."""
         return PCA(self.mean, self.components[:n_components], self.variances[:n_components], self.total_variance)
+
+
+def component_count(owner: str, n: object, name: str = "n_components") -> int | float | None:
+    """Return a number of components, a share of the variance or None as a plain Python value, or refuse it."""
+    if n is None:
+        return None
+    if isinstance(n, Integral):
+        return whole_number(name, owner, n, 1)
+    if isinstance(n, Real) and 0.0 < float(n) <= 1.0:
+        return float(n)
+    raise parameter_error(name, owner, "an integer or a share of variance in (0, 1]", n)
 
 
 def fit_pca(rows: FloatArray, n_components: int | float | None = None, *, seed: int = 0) -> PCA:
@@ -62,18 +78,11 @@ def fit_pca(rows: FloatArray, n_components: int | float | None = None, *, seed: 
     """
     n, d = rows.shape
     most = max(1, min(n - 1, d))
-    share: float | None = None
-    count = most
-    if isinstance(n_components, (int, np.integer)) and not isinstance(n_components, bool):
-        if not 1 <= n_components <= most:
-            raise parameter_error(
-                "n_components", "PCA", f"an integer in [1, {most}] for {n} rows of {d} values", n_components
-            )
-        count = int(n_components)
-    elif n_components is not None:
-        if not 0.0 < n_components <= 1.0:
-            raise parameter_error("n_components", "PCA", "an integer or a share of variance in (0, 1]", n_components)
-        share = float(n_components)
+    wanted = component_count("PCA", n_components)
+    share = wanted if isinstance(wanted, float) else None
+    count = wanted if isinstance(wanted, int) else most
+    if count > most:
+        raise parameter_error("n_components", "PCA", f"an integer in [1, {most}] for {n} rows of {d} values", count)
     mean = rows.mean(axis=0)
     centred = rows - mean
     total = float((centred**2).sum()) / max(1, n - 1)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ksame.errors import InputError
 from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.parameters import Parameters
 
 
 @dataclass(frozen=True)
-class PixelSpace:
+class PixelSpace(Parameters):
     """Registered pixels, row by row, as in Newton et al. (2005, Definition 2.2)."""
 
-    shape_: tuple[int, int, int] | None = None
+    shape_: tuple[int, int, int] | None = field(default=None, repr=False)
 
     name = "pixel"
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ksame.faces.faceset import FloatArray, subject_means
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FaceModels:
     """One row of codes for each model, and whose it is (Gross and Sweeney 2007, Definition III.1).
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ksame.errors import parameter_error
+from ksame.errors import parameter_error, seed_number, whole_number
 from ksame.faces.faceset import FaceSet
+from ksame.faces.registration import LARGEST
 from ksame.progress import Track, silent
 from ksame.spaces.facemodel import face_model
 from ksame.synthetic.expressions import EXPRESSIONS
@@ -18,6 +19,7 @@ from ksame.synthetic.render import Painter, Shot
 __all__ = ["synthetic"]
 
 _SMALLEST = 32
+_MEMORY = 2**36  # bytes of all pictures together
 _TURN = 0.07  # standard deviation in radians of how far people turn between pictures
 
 
@@ -69,6 +71,7 @@ def synthetic(
     ((4, 67, 50, 3), 2, ['neutral', 'smile', 'neutral', 'smile'])
     """
     _check(n, images_per_subject, size, expressions, illuminations)
+    seed = seed_number("synthetic", seed)
     model = face_model()
     numbers = cast(n, seed)
     people = draw_people(model, numbers)
@@ -103,11 +106,12 @@ def _shots(pairs: list[tuple[str, str]], count: int, seed: int, number: int) -> 
 
 
 def _check(n: int, images: int, size: tuple[int, int], expressions: Sequence[str], lights: Sequence[str]) -> None:
-    for name, value in (("n", n), ("images_per_subject", images)):
-        if not isinstance(value, (int, np.integer)) or value < 1:
-            raise parameter_error(name, "synthetic", "an integer of at least 1", value)
-    if len(size) != 2 or min(size) < _SMALLEST:
-        raise parameter_error("size", "synthetic", f"height and width of at least {_SMALLEST} pixels", size)
+    if len(size) != 2 or not all(_SMALLEST <= side <= LARGEST for side in size):
+        expected = f"height and width of {_SMALLEST} to {LARGEST} pixels"
+        raise parameter_error("size", "synthetic", expected, size)
+    most = _MEMORY // (12 * size[0] * size[1])  # three colours in four bytes each
+    whole_number("n", "synthetic", n, 1, most)
+    whole_number("images_per_subject", "synthetic", images, 1, max(1, most // n))
     for name, given, known in (
         ("expressions", expressions, EXPRESSIONS),
         ("illuminations", lights, ILLUMINATIONS),

@@ -3,12 +3,13 @@
 from ksame.utility.classifiers import Accuracy, LabelUtility, label_utility
 from ksame.utility.diversity import Diversity, diversity
 from ksame.utility.geometry import MeshError, mean_mesh_error, mesh_error
-from ksame.utility.loss import Loss, mean_loss, measure_loss
+from ksame.utility.loss import GroupLoss, Loss, loss_by_group, mean_loss, measure_loss
 from ksame.utility.poc import PocCurve, PocPoint, poc
 
 __all__ = [
     "Accuracy",
     "Diversity",
+    "GroupLoss",
     "LabelUtility",
     "Loss",
     "MeshError",
@@ -16,6 +17,7 @@ __all__ = [
     "PocPoint",
     "diversity",
     "label_utility",
+    "loss_by_group",
     "mean_loss",
     "mean_mesh_error",
     "measure_loss",

@@ -86,6 +86,36 @@ def mean_loss(losses: Sequence[Loss]) -> Loss:
     return Loss(**{**mean, "psnr": float("inf") if noise == 0 else float(-10.0 * np.log10(noise))})
 
 
+@dataclass(frozen=True)
+class GroupLoss:
+    """What the pictures of one group of people lost on average, and how many they are."""
+
+    loss: Loss
+    n_faces: int
+
+
+def loss_by_group(
+    before: NDArray[Any], after: NDArray[Any], groups: Sequence[str] | NDArray[Any]
+) -> dict[str, GroupLoss]:
+    """Measure the loss for each group of people apart: a mean over all can hide that few pay for many.
+
+    Parameters
+    ----------
+    before, after : ndarray of shape (n_faces, height, width, channels)
+        Pairs, in one order.
+    groups : sequence of length n_faces
+        A label of the people, such as gender, or which face they share.
+    """
+    if not len(before) == len(after) == len(groups):
+        raise InputError(
+            f"Expected as many groups as pictures before and after. Got {len(groups)}, {len(before)} and {len(after)}."
+        )
+    of: dict[str, list[Loss]] = {}
+    for a, b, group in zip(before, after, groups, strict=True):
+        of.setdefault(str(group), []).append(measure_loss(a, b))
+    return {group: GroupLoss(mean_loss(losses), len(losses)) for group, losses in sorted(of.items())}
+
+
 def euclidean_loss(before: NDArray[Any], after: NDArray[Any]) -> float:
     """Return the root of the summed squared differences of all pixels (Newton et al. 2005, eq. 2)."""
     return measure_loss(before, after).euclidean

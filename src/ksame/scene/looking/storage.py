@@ -80,7 +80,8 @@ class Spool:
                 stream.write(block.tobytes())
         except OSError as error:
             raise OutputError(
-                f"{self._file}: what was seen cannot be kept ({error}). Make room, or choose another work folder."
+                f"{self._file}: what was seen cannot be kept ({error}). "
+                "Make room, or choose another place for the output."
             ) from error
 
     def rows(self, n: int) -> NDArray[np.float32]:
@@ -170,7 +171,7 @@ def save_cast(cast: Cast, folder: Path) -> None:
             partial.replace(folder / f"{name}.npy")
         _write(folder / _INDEX, json.dumps(_index(cast), indent=1))
     except OSError as error:
-        raise OutputError(f"{folder}: the tracks cannot be kept ({error}).") from error
+        raise OutputError(f"{folder}: the tracks cannot be kept ({error}). Make room on that disk.") from error
 
 
 def finish(folder: Path, cast: Cast | None) -> None:
@@ -188,7 +189,7 @@ def finish(folder: Path, cast: Cast | None) -> None:
                 mapped.flush()
         _write(folder / _INDEX, json.dumps(_index(cast), indent=1))
     except OSError as error:
-        raise OutputError(f"{folder}: the tracks cannot be kept ({error}).") from error
+        raise OutputError(f"{folder}: the tracks cannot be kept ({error}). Make room on that disk.") from error
 
 
 def load_cast(folder: Path) -> Cast | None:

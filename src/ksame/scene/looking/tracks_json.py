@@ -4,12 +4,18 @@ Each track has one line a frame: its number, how the face is known ("seen", "fil
 and height of the box. What may be edited:
 
 - the ``person`` of a track, to give it to somebody else; a person without tracks may be deleted;
-- a whole track, which is then left out: **the face is no longer replaced**;
+- a whole track, which is then left out: **the face is no longer replaced**. Whoever is left out so is warned of, and
+  counted as kept;
+- names: the person's and those of their tracks, to any words. They are the names of ``ksame people --tracks`` and of
+  ``--keep``;
 - boxes, and lines at the beginning and the end of a track. Frames left out between two lines are interpolated, so a new
   track needs only a few lines, of which ``how`` is "added";
 - a mesh belongs to its frame, and is used only where that line has not become "added";
 - ``confirmed`` of a track, false where it is perhaps no face: set to true, it counts as somebody. Such tracks have no
   meshes, so that it is masked in any case. Left out, it is true.
+
+Not to be edited: ``source``, by which tracks of another recording are refused, and ``found``, who was found where, by
+which it is noticed that somebody was left out or that a name became somebody else's.
 """
 
 from __future__ import annotations
@@ -20,21 +26,29 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ksame.errors import InputError, OutputError
-from ksame.scene.sightings import N_POINTS, Cast, How, Person, Track
+from ksame.privacy.documents import read_bytes, read_document
+from ksame.scene.sightings import N_POINTS, Cast, Found, How, Person, Track
 
-SCHEMA, VERSION = "ksame/tracks", 1
+SCHEMA, VERSION = "ksame/tracks", 2
 _BLOCK = 64  # frames whose meshes are packed together
 _POSE, _BLENDSHAPES, _POINTS = slice(0, 3), slice(3, 55), slice(55, 55 + 3 * N_POINTS)
 _SCALES = np.array([100.0] * 3 + [10_000.0] * 52 + [100.0] * (3 * N_POINTS))
 _WORDS = {How.SEEN: "seen", How.FILLED: "filled", How.ADDED: "added"}
 _LONGEST = 1 << 30  # frames
+_NAME = r"^[\w][\w .'-]*$"
+"""What people may be called: words that stand in tables and on command lines as they are."""
+
+
+_Frame = Annotated[int, Field(ge=0, le=_LONGEST)]
+_Pixels = Annotated[float, Field(ge=-_LONGEST, le=_LONGEST)]
+_Row = tuple[_Frame, Literal["seen", "filled", "added"], _Pixels, _Pixels, _Pixels, _Pixels]
 
 
 class _Strict(BaseModel):
@@ -42,33 +56,43 @@ class _Strict(BaseModel):
 
 
 class _Meshes(_Strict):
-    first: int = Field(ge=0)
+    first: _Frame
     count: int = Field(ge=1, le=_BLOCK)
     data: str
 
 
 class _Track(_Strict):
-    number: int = Field(ge=0)
-    person: str = Field(min_length=1)
+    number: _Frame
+    person: str = Field(pattern=_NAME)
     confirmed: bool = True
-    frames: list[tuple[int, Literal["seen", "filled", "added"], float, float, float, float]] = Field(min_length=1)
+    frames: list[_Row] = Field(min_length=1)
     meshes: list[_Meshes] = []
 
 
 class _Person(_Strict):
-    name: str = Field(min_length=1)
+    name: str = Field(pattern=_NAME)
     embedding: list[float] | None = None
-    best: list[tuple[int, int]] = []
+    best: list[tuple[_Frame, _Frame]] = []
+
+
+class _Found(_Strict):
+    person: str = Field(pattern=_NAME)
+    first: _Frame
+    count: int = Field(ge=1, le=_LONGEST)
+    confirmed: bool
+    boxes: str
 
 
 class _File(_Strict):
     schema_: Literal["ksame/tracks"] = Field(alias="schema")
-    version: Literal[1]
-    size: tuple[int, int]
+    version: Literal[2]
+    source: str
+    size: tuple[_Frame, _Frame]
     n_frames: int = Field(ge=0, le=_LONGEST)
-    cuts: list[int] = []
+    cuts: list[_Frame] = []
     people: list[_Person]
     tracks: list[_Track]
+    found: list[_Found]
 
 
 def write_tracks(cast: Cast, path: Path) -> None:
@@ -81,6 +105,8 @@ def write_tracks(cast: Cast, path: Path) -> None:
     """
     partial = path.with_name(f".{path.name}.part")
     try:
+        partial.unlink(missing_ok=True)
+        partial.touch(mode=0o600)  # it is as secret as the originals from its first byte on
         with partial.open("w", encoding="utf-8", newline="\n") as stream:
             stream.writelines(_lines(cast))
             stream.flush()
@@ -92,32 +118,33 @@ def write_tracks(cast: Cast, path: Path) -> None:
         partial.unlink(missing_ok=True)
 
 
-def read_tracks(path: Path) -> Cast:
+def read_tracks(path: Path, longest: int = _LONGEST) -> Cast:
     """Read a cast from JSON, perhaps edited.
+
+    Parameters
+    ----------
+    path : Path
+    longest : int
+        Frames beyond which it is not read: every frame of a track takes memory, however few lines tell of it.
 
     Raises
     ------
     InputError
         When the file is not there, is no such file, or contradicts itself.
     """
+    data = read_bytes(path, "the file of tracks")
     try:
-        content = _File.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: the tracks cannot be read ({error}).") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise InputError(
-            f"{path}: these are not tracks as `--tracks` writes them. At {place}: {first['msg']}."
-        ) from error
-    try:
+        content = read_document(_File, data, "tracks as `--tracks` writes them")
+        if content.n_frames > longest:
+            raise InputError(f"made for a recording of {content.n_frames} frames, far more than there are here.")
         return _cast(content)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
 
 def _lines(cast: Cast) -> Iterator[str]:
-    top = {"schema": SCHEMA, "version": VERSION, "size": list(cast.size), "n_frames": cast.n_frames}
+    top = {"schema": SCHEMA, "version": VERSION, "source": cast.source}
+    top |= {"size": list(cast.size), "n_frames": cast.n_frames}
     yield json.dumps(top | {"cuts": cast.cuts.tolist()}, indent=1)[:-2] + ',\n "people": [\n'
     for i, person in enumerate(cast.people):
         row = {
@@ -140,7 +167,19 @@ def _lines(cast: Cast) -> Iterator[str]:
             block = {"first": track.first + begin, "count": end - begin, "data": _packed(track, begin, end)}
             yield "    " + json.dumps(block) + ("," if j + 1 < len(blocks) else "") + "\n"
         yield "   ]}" + ("," if i + 1 < len(cast.tracks) else "") + "\n"
+    yield ' ],\n "found": [\n'
+    found = _as_found(cast)
+    for i, one in enumerate(found):
+        span = {"person": one.person, "first": one.first, "count": len(one.boxes), "confirmed": one.confirmed}
+        boxes = {"boxes": _squeezed(np.round(one.boxes * 100.0))}
+        yield "  " + json.dumps(span | boxes) + ("," if i + 1 < len(found) else "") + "\n"
     yield " ]\n}\n"
+
+
+def _as_found(cast: Cast) -> tuple[Found, ...]:
+    if cast.found is not None:
+        return cast.found
+    return tuple(Found(track.person, track.first, track.boxes, track.confirmed) for track in cast.tracks)
 
 
 def _blocks(meshed: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
@@ -158,21 +197,46 @@ def _packed(track: Track, begin: int, end: int) -> str:
     """Return poses, blendshapes and points as whole numbers, each frame's difference to the one before."""
     rows = slice(begin, end)
     parts = [track.poses[rows], track.blendshapes[rows], track.points[rows].reshape(end - begin, -1)]
-    values = np.round(np.concatenate(parts, axis=1) * _SCALES).astype("<i4")
+    return _squeezed(np.round(np.concatenate(parts, axis=1) * _SCALES))
+
+
+def _squeezed(rows: NDArray[Any]) -> str:
+    values = rows.astype("<i4")
     values[1:] = np.diff(values, axis=0)
     return base64.b64encode(zlib.compress(values.tobytes(), 6)).decode("ascii")
 
 
+def _spread(text: str, shape: tuple[int, int]) -> NDArray[np.int64]:
+    """Undo :func:`_squeezed`; a ValueError says what is wrong."""
+    expected = 4 * shape[0] * shape[1]
+    try:
+        data = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), expected + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    return np.cumsum(np.frombuffer(data, dtype="<i4").reshape(shape), axis=0, dtype=np.int64)
+
+
 def _unpacked(block: _Meshes, track: int) -> NDArray[np.float64]:
     try:
-        data = zlib.decompress(base64.b64decode(block.data, validate=True))
-        values = np.frombuffer(data, dtype="<i4").reshape(block.count, len(_SCALES))
-    except (ValueError, zlib.error) as error:
+        values = _spread(block.data, (block.count, len(_SCALES)))
+    except ValueError as error:
         raise InputError(
             f"The meshes from frame {block.first} on of track {track} are damaged ({error}). Delete that block to have "
             "these frames masked."
         ) from error
-    return np.asarray(np.cumsum(values, axis=0, dtype=np.int64) / _SCALES)
+    return np.asarray(values / _SCALES)
+
+
+def _found(one: _Found, n_frames: int) -> Found:
+    if one.first + one.count > n_frames:
+        raise InputError(f"{one.person} was found beyond the recording's {n_frames} frames. Write the tracks anew.")
+    try:
+        boxes = _spread(one.boxes, (one.count, 4)) / 100.0
+    except ValueError as error:
+        raise InputError(
+            f"Where {one.person} was found is damaged ({error}). It is not to be edited: write the tracks anew."
+        ) from error
+    return Found(one.person, one.first, boxes.astype(np.float32), one.confirmed)
 
 
 def _cast(content: _File) -> Cast:
@@ -190,13 +254,18 @@ def _cast(content: _File) -> Cast:
     tracks = tuple(_track(track, content) for track in content.tracks)
     spans = {track.number: track for track in tracks}
     people = []
+    owners = {track.person for track in tracks}
     for person in content.people:
+        if person.name not in owners:
+            continue
         if person.embedding is not None and len(person.embedding) != 128:
             raise InputError(f"The embedding of {person.name} must have 128 numbers. Got {len(person.embedding)}.")
         best = tuple((n, f) for n, f in person.best if n in spans and _is_good(spans[n], f, person.name))
         embedding = None if person.embedding is None else np.array(person.embedding)
         people.append(Person(person.name, embedding, best))
-    return Cast(content.size, content.n_frames, tuple(people), tracks, np.array(content.cuts, dtype=np.intp))
+    cuts = np.array(content.cuts, dtype=np.intp)
+    found = tuple(_found(one, content.n_frames) for one in content.found)
+    return Cast(content.size, content.n_frames, tuple(people), tracks, cuts, found, content.source)
 
 
 def _is_good(track: Track, frame: int, person: str) -> bool:

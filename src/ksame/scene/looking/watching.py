@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
 from pathlib import Path
 
-import cv2
 import numpy as np
 
 from ksame.errors import InputError
@@ -27,6 +26,7 @@ from ksame.scene.looking.following import Eyes, Follower, Moment
 from ksame.scene.looking.joining import Stretch, join, mean_embedding
 from ksame.scene.looking.options import Frame, Looking
 from ksame.scene.looking.storage import BOX, Place, Spool, finish, give_back_memory, new_arrays, tracks_of
+from ksame.scene.looking.threads import one_opencv_thread
 from ksame.scene.sightings import Cast, Person, Track, in_order
 
 _AGREEING = 3  # frames in which a doubtful detection must be seen to count
@@ -83,16 +83,15 @@ def look(
         growing.mkdir(parents=True)
     # Whole frames are searched in one thread of their own: a search takes much memory. OpenCV gets no threads beside
     # these: with two, a picture is resized no sooner, for half as much work again.
-    threads = cv2.getNumThreads()
-    cv2.setNumThreads(1)
-    try:
-        with ThreadPoolExecutor(1, "scout") as scout, ThreadPoolExecutor(options.threads, "follower") as pool:
-            watcher = _Watcher(size, growing, options, scout, pool, recogniser or SFace(), still=still)
-            for frame in track(frames, "looking"):
-                watcher.read(frame)
-            watcher.end()
-    finally:
-        cv2.setNumThreads(threads)
+    with (
+        one_opencv_thread(),
+        ThreadPoolExecutor(1, "scout") as scout,
+        ThreadPoolExecutor(options.threads, "follower") as pool,
+    ):
+        watcher = _Watcher(size, growing, options, scout, pool, recogniser or SFace(), still=still)
+        for frame in track(frames, "looking"):
+            watcher.read(frame)
+        watcher.end()
     found = _finished(watcher, work)  # after the threads gave their networks back
     if not still:  # the next photograph needs as much again
         give_back_memory()

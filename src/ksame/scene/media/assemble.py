@@ -15,14 +15,14 @@ from av.packet import Packet
 from av.stream import Stream
 
 from ksame.errors import OutputError
-from ksame.scene.media.compat import add_like
 from ksame.scene.media.encoding import Container, Encoding, countable
 from ksame.scene.media.recording import Recording, opened
 from ksame.scene.media.segments import Piece, Segments, film_stream, packets
 from ksame.scene.media.sound import Sound, Timed
 from ksame.scene.media.source import Media, Stamp
 
-_SUBTITLES = {"matroska": frozenset({"subrip", "srt", "ass", "ssa", "webvtt", "dvd_subtitle"}), "mp4": {"mov_text"}}
+SUBTITLES = {"matroska": frozenset({"subrip", "srt", "ass", "ssa", "webvtt", "dvd_subtitle"}), "mp4": {"mov_text"}}
+"""Codecs of subtitles by muxer."""
 
 
 def assemble(segments: Segments, media: Media, encoding: Encoding, container: Container, path: Path) -> None:
@@ -40,7 +40,7 @@ def assemble(segments: Segments, media: Media, encoding: Encoding, container: Co
         start = _start(media, start, with_sound=with_sound)
     options = {"fflags": "+bitexact", **container.options}
     with av.open(str(path), mode="w", format=container.muxer, options=options) as output:
-        film, _ = film_stream(output, media, segments.settings)
+        film = film_stream(output, media, segments.settings)
         if segments.settings.encoder == "libx265" and container.muxer in ("mp4", "mov"):
             film.codec_context.codec_tag = "hvc1"  # the only name under which Apple's players know HEVC
         sources = [_film_packets(segments, media, film, start)]
@@ -105,8 +105,12 @@ def _subtitles(
     media: Recording, output: OutputContainer, container: Container, start: Fraction
 ) -> list[Iterator[Timed]]:
     with opened(media.path) as source:
-        able = _SUBTITLES.get(container.muxer, frozenset())
-        kept = [(s.index, add_like(output, s)) for s in source.streams.subtitles if s.codec_context.name in able]
+        able = SUBTITLES.get(container.muxer, frozenset())
+        kept = [
+            (s.index, output.add_stream_from_template(s))
+            for s in source.streams.subtitles
+            if s.codec_context.name in able
+        ]
     return [_copied(media, index, stream, start) for index, stream in kept]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from ksame.errors import UsageError, parameter_error
+from ksame.scene.media.source import Colours, Media
 
 PICTURE_SUFFIXES: Mapping[str, str] = {
     ".jpg": "JPEG",
@@ -18,9 +19,12 @@ PICTURE_SUFFIXES: Mapping[str, str] = {
     ".tif": "TIFF",
     ".tiff": "TIFF",
     ".bmp": "BMP",
+    ".avif": "AVIF",
 }
 """Format of a photograph by the suffix of its file."""
 
+FRAMES = ("png", "jpeg")
+"""Codecs of a folder of numbered pictures."""
 SPEEDS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow")
 THREADS = 4
 """Of every encoder, on every machine: the number of threads changes the bytes."""
@@ -104,7 +108,7 @@ class Encoding:
     speed: str = "superfast"
 
     def __post_init__(self) -> None:
-        known = sorted({codec for c in CONTAINERS.values() for codec in c.codecs} | {"png", "jpeg"})
+        known = sorted({codec for c in CONTAINERS.values() for codec in c.codecs} | set(FRAMES))
         if self.codec is not None and self.codec not in known:
             raise parameter_error("codec", "Encoding", f"one of {', '.join(known)}", self.codec)
         if self.quality is not None and not 0 <= self.quality <= 100:
@@ -114,11 +118,14 @@ class Encoding:
         if self.speed not in SPEEDS:
             raise parameter_error("speed", "Encoding", f"one of {', '.join(SPEEDS)}", self.speed)
 
-    def codec_for(self, destination: Path) -> str:
-        """Return the video codec for a destination, or refuse one that its container cannot hold."""
+    def codec_for(self, destination: Path, bits: int = 8) -> str:
+        """Return the video codec for a destination, or refuse one that its container cannot hold.
+
+        More than 8 bits go into HEVC by default: few players show H.264 that has them.
+        """
         suffix = destination.suffix.lower()
         codecs = CONTAINERS[suffix].codecs
-        codec = self.codec or codecs[0]
+        codec = self.codec or ("hevc" if bits > 8 and "hevc" in codecs else codecs[0])
         if codec not in codecs:
             raise UsageError(f"{destination.name}: a {suffix} file holds {' or '.join(codecs)}, not {codec}.")
         if self.quality is not None and self.quality > 51:
@@ -147,6 +154,8 @@ class VideoSettings:
     pixels : str
         Pixel format.
     options : mapping
+    colours : Colours or None
+        None for RGB.
     counted : bool
         Times are numbers of frames: the codec or its container knows no others.
     """
@@ -154,38 +163,77 @@ class VideoSettings:
     encoder: str
     pixels: str
     options: Mapping[str, str]
+    colours: Colours | None
     counted: bool = False
 
+    @property
+    def bits(self) -> int:
+        """Of a channel."""
+        return next((bits for bits in (10, 12) if self.pixels.endswith(f"{bits}le")), 8)
 
-def video_settings(codec: str, encoding: Encoding, size: tuple[int, int]) -> VideoSettings:
-    """Return the settings of a codec for frames of a size.
+
+_DEEP = ("h264", "hevc", "ffv1")
+"""Codecs whose encoders take 10 bits."""
+_THRIFT = {"av1": 2.0, "hevc": 1.6, "vp9": 1.5, "h264": 1.0, "vp8": 0.8, "mpeg4": 0.7, "msmpeg4v3": 0.6, "wmv2": 0.6}
+"""About how much H.264 needs for what a codec says in one bit; others are not compared."""
+
+
+def _rate(media: Media, codec: str) -> int | None:
+    """Return how many bits per second are enough for what the source has; None where that is not known."""
+    coding = media.coding
+    if coding is None or not coding.bit_rate or coding.codec not in _THRIFT:
+        return None
+    return round(coding.bit_rate * _THRIFT[coding.codec] / _THRIFT[codec])
+
+
+def video_settings(codec: str, encoding: Encoding, media: Media) -> VideoSettings:
+    """Return the settings of a codec for the frames of ``media``.
 
     No encoder is allowed frames that are coded out of order (B-frames): then the packets of independent segments
     follow each other without a shift of their decoding times. x264's macroblock tree is off: with it, the same frames
     sometimes give other bytes. H.264 and HEVC refuse odd sizes at 4:2:0; those are
     written at 4:4:4, which VLC, mpv, Chrome and everything built on FFmpeg play. Windows Media Video 8 refuses them
     too; its predecessor MPEG-4 version 3 does not.
+
+    Where no quality is asked for, it is good, but not better than the source: its bit rate is the limit.
     """
-    odd = size[0] % 2 == 1 or size[1] % 2 == 1
-    pixels = "yuv444p" if odd else "yuv420p"
+    odd = media.size[0] % 2 == 1 or media.size[1] % 2 == 1
+    coding = media.coding
+    usual = Colours.usual(media.size)
+    colours = usual if coding is None else coding.colours
+    deep = "10le" if coding is not None and coding.bits > 8 and codec in _DEEP else ""
+    pixels = f"yuv444p{deep}" if odd else f"yuv420p{deep}"
     quality = encoding.quality
+    rate = _rate(media, codec) if quality is None and codec in _THRIFT else None
     threads = str(THREADS)
     if codec == "h264":
-        crf = str(20 if quality is None else quality)
-        options = {"preset": encoding.speed, "crf": crf, "bf": "0", "mbtree": "0", "threads": threads}
-        return VideoSettings("libx264", pixels, options)
+        options = {"preset": encoding.speed, "crf": str(20 if quality is None else quality), "a53cc": "0"}
+        options |= {"bf": "0", "mbtree": "0", "threads": threads}
+        limit = {} if rate is None else {"maxrate": str(rate), "bufsize": str(rate // 2)}
+        return VideoSettings("libx264", pixels, options | limit, colours)
     if codec == "hevc":
         crf = str(23 if quality is None else quality)
         fixed = f"bframes=0:pools={THREADS}:frame-threads=2:log-level=none:info=0"
-        return VideoSettings("libx265", pixels, {"preset": encoding.speed, "crf": crf, "x265-params": fixed})
+        if rate is not None:
+            kilobits = max(1, rate // 1000)
+            fixed += f":vbv-maxrate={kilobits}:vbv-bufsize={max(1, kilobits // 2)}"
+        return VideoSettings("libx265", pixels, {"preset": encoding.speed, "crf": crf, "x265-params": fixed}, colours)
     if codec == "vp9":
         crf = str(30 if quality is None else quality)
         swift = str(max(1, 8 - SPEEDS.index(encoding.speed)))
-        options = {"crf": crf, "b": "0", "deadline": "realtime", "cpu-used": swift, "lag-in-frames": "0"}
-        return VideoSettings("libvpx-vp9", "yuv420p", options | {"row-mt": "1", "threads": threads})
+        options = {"crf": crf, "b": str(rate or 0), "deadline": "realtime", "cpu-used": swift, "lag-in-frames": "0"}
+        return VideoSettings("libvpx-vp9", "yuv420p", options | {"row-mt": "1", "threads": threads}, colours)
     if codec in ("wmv2", "mpeg4"):
-        scale = str(3 if quality is None else max(1, min(31, round(quality / 6))))
-        options = {"qmin": scale, "qmax": scale, "bf": "0", "threads": "1"}
+        least = 3 if quality is None else max(1, min(31, round(quality / 6)))
+        most = least if rate is None else 31
+        options = {"qmin": str(least), "qmax": str(most), "bf": "0", "threads": "1"}
+        limit = {} if rate is None else {"b": str(rate), "maxrate": str(rate), "bufsize": str(rate // 2)}
         encoder = "msmpeg4" if codec == "wmv2" and odd else codec
-        return VideoSettings(encoder, "yuv420p", options, counted=codec == "mpeg4")
-    return VideoSettings("ffv1", "bgr0", {"threads": threads, "slices": "4", "level": "3"})
+        return VideoSettings(encoder, "yuv420p", options | limit, usual, counted=codec == "mpeg4")
+    options = {"threads": threads, "slices": "4", "level": "3"}
+    if codec == "ffv1" and coding is not None:
+        kept = coding.pixels.replace("yuvj", "yuv")
+        if media.turn % 2 and "422" in kept:
+            kept = kept.replace("422", "444")
+        return VideoSettings("ffv1", kept, options, colours)
+    return VideoSettings("ffv1", "bgr0", options, None)

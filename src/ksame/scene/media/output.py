@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -13,25 +13,32 @@ from typing import Any, Protocol
 
 import av
 import numpy as np
-from PIL import ExifTags, Image
+from av.video.frame import VideoFrame
+from numpy.typing import NDArray
 
 from ksame.errors import InputError, KsameError, OutputError, UsageError
 from ksame.scene.media.assemble import assemble, count_packets
 from ksame.scene.media.encoding import CONTAINERS, PICTURE_SUFFIXES, Encoding, video_settings
 from ksame.scene.media.gif import assemble_gif
-from ksame.scene.media.pictures import Photograph, save_picture
+from ksame.scene.media.losses import sound_losses, video_losses
+from ksame.scene.media.planes import Picture
 from ksame.scene.media.segments import LENGTH, Segments
 from ksame.scene.media.source import Media, Pixels
+from ksame.scene.media.stills import PhotographSink, save_picture
 from ksame.scene.media.wholeness import check_whole
 
 STATE = "state.json"
 _SCHEMA, _VERSION = "ksame-media-work", 1
+_TIME = 315532800
+"""Of all outputs: 1980, the first that every file system and archive can tell."""
 
 
 class _Sink(Protocol):
     @property
     def next_frame(self) -> int: ...
-    def write(self, pixels: Pixels) -> None: ...
+    @property
+    def losses(self) -> tuple[str, ...]: ...
+    def write(self, picture: Picture) -> None: ...
     def finish(self, path: Path) -> None: ...
     def abandon(self) -> None: ...
 
@@ -108,8 +115,16 @@ class Output:
         if not self._ended:
             self.abandon()
 
-    def write(self, pixels: Pixels) -> None:
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What of the source the output cannot hold, in words."""
+        return self._sink.losses
+
+    def write(self, pixels: Pixels, native: VideoFrame | None = None, touched: NDArray[np.bool_] | None = None) -> None:
         """Write the next frame, of shape (height, width, 3), uint8.
+
+        Where ``touched``, (height, width), is given, only these pixels are taken from it, and all others from the
+        source with all their bits: from ``native``, or from the photograph.
 
         Errors of earlier frames, which are encoded in a thread of their own, may be raised here too.
         """
@@ -120,7 +135,7 @@ class Output:
                 f"got {pixels.dtype} of shape {pixels.shape}."
             )
         with _writing(self._destination):
-            self._sink.write(pixels)
+            self._sink.write(Picture(pixels, native, touched))
 
     def finish(self) -> None:
         """Put everything together, rename it to its destination and remove the work in progress."""
@@ -170,10 +185,10 @@ class Output:
     def _make_sink(self, encoding: Encoding, length: int) -> _Sink:
         suffix = self._destination.suffix.lower()
         if suffix in PICTURE_SUFFIXES:
-            return _PhotographSink(self._media, encoding, PICTURE_SUFFIXES[suffix])
+            return PhotographSink(self._media, encoding, PICTURE_SUFFIXES[suffix])
         if suffix in CONTAINERS:
             return _FilmSink(self._media, encoding, self._destination, self._work, length)
-        return _FolderSink(encoding, self._work)
+        return _FolderSink(self._media, encoding, self._work)
 
 
 def check_destination(media: Media, destination: Path, encoding: Encoding, *, force: bool) -> None:
@@ -191,8 +206,6 @@ def check_destination(media: Media, destination: Path, encoding: Encoding, *, fo
         raise UsageError(f"{destination}: a picture cannot hold a recording. Choose .mp4, or a folder.")
     if suffix in CONTAINERS:
         encoding.codec_for(destination)
-    if "attachments" in encoding.keep_metadata:
-        raise UsageError("Attachments cannot be kept. Leave them out of --keep-metadata.")
     if destination.exists():
         if destination.samefile(media.path):
             raise UsageError(f"{destination}: that is the source itself. Choose another place.")
@@ -200,40 +213,32 @@ def check_destination(media: Media, destination: Path, encoding: Encoding, *, fo
             raise UsageError(f"{destination} exists. Choose another place, or replace it with --force.")
 
 
-class _PhotographSink:
-    def __init__(self, media: Media, encoding: Encoding, form: str) -> None:
-        self.next_frame = 0
-        self._media = media
-        self._encoding = encoding
-        self._form = form
-        self._pixels: Pixels | None = None
+def check_wishes(
+    media: Sequence[Media], encoding: Encoding, regions: Sequence[tuple[float, float, float, float]]
+) -> None:
+    """Refuse what would have no effect: metadata that no file has, and rectangles outside a picture.
 
-    def write(self, pixels: Pixels) -> None:
-        self._pixels = pixels.copy()
-        self.next_frame += 1
-
-    def finish(self, path: Path) -> None:
-        if self._pixels is None:
-            raise OutputError("No picture was written.")
-        save_picture(self._pixels, path, self._form, self._encoding.quality, self._exif())
-
-    def abandon(self) -> None:
-        self._pixels = None
-
-    def _exif(self) -> bytes:
-        """Return the EXIF tags that were named; the orientation is never among them."""
-        if not isinstance(self._media, Photograph):
-            return b""
-        kept = Image.Exif()
-        for tag, value in self._media.exif.items():
-            name = ExifTags.TAGS.get(tag, "")
-            if name in self._encoding.keep_metadata and name not in ("Orientation", "GPSInfo", "ExifOffset"):
-                kept[tag] = value
-        return kept.tobytes() if len(kept) else b""
+    Raises
+    ------
+    UsageError
+    """
+    entries = sorted({entry for one in media for entry in one.entries})
+    for name in encoding.keep_metadata:
+        if name not in entries:
+            there = ", ".join(entries) or "none"
+            raise UsageError(f"There is no entry {name!r} in the metadata. Entries that can be kept: {there}.")
+    for one in media:
+        for x, y, width, height in regions:
+            if not (x < one.size[0] and y < one.size[1] and x + width > 0 and y + height > 0):
+                raise UsageError(
+                    f"{one.path}: the --region {x:g},{y:g},{width:g},{height:g} lies outside its picture of "
+                    f"{one.size[0]}x{one.size[1]} pixels. Correct it, or work on this file apart."
+                )
 
 
 class _FolderSink:
-    def __init__(self, encoding: Encoding, work: Path) -> None:
+    def __init__(self, media: Media, encoding: Encoding, work: Path) -> None:
+        self.losses = video_losses(media, 8)
         self._encoding = encoding
         self._work = work
         self._form, self._suffix = ("JPEG", ".jpg") if encoding.codec == "jpeg" else ("PNG", ".png")
@@ -244,9 +249,9 @@ class _FolderSink:
     def _name(self, index: int) -> Path:
         return self._work / f"{index + 1:06d}{self._suffix}"
 
-    def write(self, pixels: Pixels) -> None:
+    def write(self, picture: Picture) -> None:
         part = self._name(self.next_frame).with_suffix(".part")
-        save_picture(pixels, part, self._form, self._encoding.quality)
+        save_picture(picture.pixels, part, self._form, self._encoding.quality)
         part.replace(self._name(self.next_frame))
         self.next_frame += 1
 
@@ -269,15 +274,17 @@ class _FilmSink:
         self._media = media
         self._encoding = encoding
         self._container = CONTAINERS[destination.suffix.lower()]
-        codec = encoding.codec_for(destination)
-        self._segments = Segments(work, media, video_settings(codec, encoding, media.size), length)
+        codec = encoding.codec_for(destination, 8 if media.coding is None else media.coding.bits)
+        settings = video_settings(codec, encoding, media)
+        self._segments = Segments(work, media, settings, length)
+        self.losses = (*video_losses(media, settings.bits), *sound_losses(media, encoding, self._container))
 
     @property
     def next_frame(self) -> int:
         return self._segments.next_frame
 
-    def write(self, pixels: Pixels) -> None:
-        self._segments.write(pixels)
+    def write(self, picture: Picture) -> None:
+        self._segments.write(picture)
 
     def finish(self, path: Path) -> None:
         self._segments.finish()
@@ -317,10 +324,12 @@ def _try_writing(destination: Path, temporary: Path) -> None:
 
 
 def _settle(temporary: Path, destination: Path, *, force: bool) -> None:
-    """Flush to the disk and rename."""
-    for path in [*temporary.iterdir()] if temporary.is_dir() else [temporary]:
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
+    """Flush to the disk, take the times away and rename."""
+    for path in [*temporary.iterdir(), temporary] if temporary.is_dir() else [temporary]:
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        timeless(path)
     if destination.exists() and not force:
         raise UsageError(f"{destination} exists. Choose another place, or replace it with --force.")
     if temporary.is_dir() and destination.exists():
@@ -331,6 +340,11 @@ def _settle(temporary: Path, destination: Path, *, force: bool) -> None:
         _remove(old)
     else:
         temporary.replace(destination)
+
+
+def timeless(path: Path) -> None:
+    """Give a file or folder the same time as every other: the order of writing is that of the originals."""
+    os.utime(path, (_TIME, _TIME))
 
 
 def _remove(path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import warnings
 from collections.abc import Iterator
@@ -10,19 +9,34 @@ from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
-from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageSequence
 
 from ksame.errors import InputError
+from ksame.scene.media.damage import check_jpeg
 from ksame.scene.media.encoding import PICTURE_SUFFIXES
-from ksame.scene.media.source import Media, Pixels, Stamp
+from ksame.scene.media.kept import Kept, bits_of, flatten
+from ksame.scene.media.source import Media, Pixels, Read, Stamp
 
-FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP")
-JPEG_QUALITY = 92
+FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "AVIF")
+_HEIF = "HEIF"
 _MILLISECOND = Fraction(1, 1000)
 _SHORTEST = 10
 _USUAL = 100
 _FOLDER_RATE = Fraction(25)
+_SUBFILE = 254
+"""Tag of a TIFF page that tells whether it is a preview."""
+_NEVER_KEPT = ("Orientation", "GPSInfo", "ExifOffset")
+"""Tags that are applied, and those that only point at others."""
+
+
+def readable_formats() -> tuple[str, ...]:
+    """Return the formats of pictures, as Pillow names them; HEIC is one of them where its reader is installed."""
+    try:
+        from pi_heif import register_heif_opener
+    except ImportError:
+        return FORMATS
+    register_heif_opener(thumbnails=False)
+    return (*FORMATS, _HEIF)
 
 
 @contextmanager
@@ -30,73 +44,71 @@ def _picture(path: Path) -> Iterator[Image.Image]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(path, formats=FORMATS) as picture:
+            with Image.open(path, formats=readable_formats()) as picture:
                 yield picture
     except InputError:
         raise
     except Image.DecompressionBombError as error:
         raise InputError(f"{path}: the picture is too large ({error}). Make it smaller first.") from error
-    except (OSError, SyntaxError, ValueError, EOFError, UnidentifiedImageError) as error:
+    except Exception as error:  # decoders raise whatever they come across in a damaged file
         raise InputError(f"{path}: not a readable picture ({error}). Save it again as PNG or JPEG.") from error
 
 
-def flatten(picture: Image.Image) -> Pixels:
-    """Return the pixels of a loaded picture as people see them: upright, in sRGB, transparent parts on white.
-
-    Grey and colour, 8 and 16 bits, palettes and CMYK are read.
-    """
-    profile = picture.info.get("icc_profile")
-    picture = ImageOps.exif_transpose(picture)
-    if picture.mode.startswith("I;16") or picture.mode == "I":
-        values = np.asarray(picture).astype(np.int64)
-        if picture.mode == "I" and (values.min() < 0 or values.max() > 65535):
-            raise ValueError("32-bit pictures have no agreed range; save as 8 or 16 bits")
-        picture = Image.fromarray(((values * 255 + 32767) // 65535).astype(np.uint8))
-    if picture.mode == "F":
-        raise ValueError("32-bit pictures have no agreed range; save as 8 or 16 bits")
-    alpha = None
-    if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
-        alpha = picture.convert("RGBA").getchannel("A")
-    colour = _to_srgb(picture, profile)
-    if alpha is not None:
-        colour = Image.composite(colour, Image.new("RGB", colour.size, "white"), alpha)
-    return np.array(colour, dtype=np.uint8)
-
-
-def _to_srgb(picture: Image.Image, profile: bytes | None) -> Image.Image:
-    if profile is not None:
-        if picture.mode not in ("RGB", "L", "CMYK", "LAB"):
-            picture = picture.convert("RGB")
-        try:
-            source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-            shown = ImageCms.profileToProfile(picture, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
-            if shown is not None:
-                return shown
-        except (ImageCms.PyCMSError, OSError):
-            pass  # a broken profile, or one for another kind of picture: the plain values are shown
-    return picture.convert("RGB")
-
-
 class Photograph(Media):
-    """One picture."""
+    """One picture.
+
+    Attributes
+    ----------
+    exif : Image.Exif
+    kept : Kept
+        What it has beside 8 bits of red, green and blue.
+    """
 
     kind = "photograph"
 
     def __init__(self, path: Path) -> None:
         with _picture(path) as picture:
+            _check_pages(picture, path)
+            bits = bits_of(picture)
             picture.load()
             size = _upright_size(picture)
             self.exif = picture.getexif()
+            self.kept = Kept.of(picture, path, bits)
+            _check_whole(picture, path)
+        names = (ExifTags.TAGS.get(tag, "") for tag in self.exif)
+        self.entries = tuple(name for name in names if name and name not in _NEVER_KEPT)
         super().__init__(path, size, 1, exact=True, rate=_FOLDER_RATE, time_base=1 / _FOLDER_RATE)
 
-    def _read(self, start: int) -> Iterator[tuple[Stamp, Pixels | None]]:
-        yield Stamp(0, 1), None if start > 0 else read_picture(self.path)
+    def _read(self, start: int) -> Iterator[Read]:
+        yield Stamp(0, 1), None if start > 0 else read_picture(self.path, checked=True), None
 
 
-def read_picture(path: Path) -> Pixels:
-    """Read one picture as :func:`flatten` shows it."""
+def _check_pages(picture: Image.Image, path: Path) -> None:
+    """Refuse what would lose pages; previews and the second picture of some JPEG files are none."""
+    if picture.format not in ("TIFF", _HEIF):
+        return
+    count = 0
+    for page in ImageSequence.Iterator(picture):
+        tags = getattr(page, "tag_v2", {})
+        count += not tags.get(_SUBFILE, 0) & 1
+    picture.seek(0)
+    if count > 1:
+        raise InputError(
+            f"{path}: it has {count} pages, and one would be written. Split it into single pictures first."
+        )
+
+
+def _check_whole(picture: Image.Image, path: Path) -> None:
+    if picture.format in ("JPEG", "MPO"):
+        check_jpeg(path)
+
+
+def read_picture(path: Path, *, checked: bool = False) -> Pixels:
+    """Read one picture as :func:`flatten` shows it; ``checked`` where it is known not to be damaged."""
     with _picture(path) as picture:
         picture.load()
+        if not checked:
+            _check_whole(picture, path)
         return flatten(picture)
 
 
@@ -106,7 +118,7 @@ def _upright_size(picture: Image.Image) -> tuple[int, int]:
 
 
 class Animation(Media):
-    """A moving WebP or PNG file."""
+    """A moving WebP, PNG or AVIF file."""
 
     def __init__(self, path: Path) -> None:
         with _picture(path) as picture:
@@ -118,14 +130,14 @@ class Animation(Media):
         rate = Fraction(1000, first)
         super().__init__(path, size, n_frames, exact=True, rate=rate, time_base=_MILLISECOND)
 
-    def _read(self, start: int) -> Iterator[tuple[Stamp, Pixels | None]]:
+    def _read(self, start: int) -> Iterator[Read]:
         at = 0
         with _picture(self.path) as picture:
             for index in range(self.n_frames):
                 picture.seek(index)
                 picture.load()
                 duration = _shown_for(picture)
-                yield Stamp(at, duration), None if index < start else flatten(picture)
+                yield Stamp(at, duration), None if index < start else flatten(picture), None
                 at += duration
 
 
@@ -137,7 +149,7 @@ def _shown_for(picture: Image.Image) -> int:
 def is_animation(path: Path) -> bool:
     """Tell whether a picture file moves."""
     with _picture(path) as picture:
-        return picture.format in ("PNG", "WEBP") and bool(getattr(picture, "is_animated", False))
+        return picture.format in ("PNG", "WEBP", "AVIF") and bool(getattr(picture, "is_animated", False))
 
 
 class Folder(Media):
@@ -165,9 +177,9 @@ class Folder(Media):
             raise InputError(f"{path}: there are no pictures in the folder.")
         super().__init__(path, size, len(self._pictures), exact=True, rate=_FOLDER_RATE, time_base=1 / _FOLDER_RATE)
 
-    def _read(self, start: int) -> Iterator[tuple[Stamp, Pixels | None]]:
+    def _read(self, start: int) -> Iterator[Read]:
         for index, path in enumerate(self._pictures):
-            yield Stamp(index, 1), None if index < start else read_picture(path)
+            yield Stamp(index, 1), None if index < start else read_picture(path), None
 
     def _files(self) -> list[Path]:
         return self._pictures
@@ -182,24 +194,4 @@ def natural(path: Path) -> tuple[tuple[int, int | str], ...]:
     'b9.png'
     """
     parts = re.split(r"(\d+)", path.name)
-    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in parts)
-
-
-def save_picture(pixels: Pixels, path: Path, form: str, quality: int | None = None, exif: bytes = b"") -> None:
-    """Write a picture without any metadata but ``exif``.
-
-    JPEG is written at quality 92 with full colour resolution, WebP at 92, the others without loss.
-    """
-    picture = Image.fromarray(pixels)
-    chosen = JPEG_QUALITY if quality is None else max(1, quality)
-    extra = {"exif": exif} if exif else {}
-    if form == "JPEG":
-        picture.save(path, form, quality=chosen, subsampling=0, optimize=True, **extra)
-    elif form == "WEBP":
-        picture.save(path, form, quality=chosen, **extra)
-    elif form == "TIFF":
-        picture.save(path, form, compression="tiff_lzw", **extra)
-    elif form == "PNG":
-        picture.save(path, form, compress_level=6, **extra)
-    else:
-        picture.save(path, form)
+    return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in parts)

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ksame.errors import InputError
-from ksame.scene.media.pictures import Animation, Folder, Photograph, is_animation
+from ksame.errors import InputError, UsageError
+from ksame.scene.media.damage import Damaged
+from ksame.scene.media.pictures import Animation, Folder, Photograph, is_animation, readable_formats
 from ksame.scene.media.recording import Recording
 from ksame.scene.media.source import Media
 from ksame.scene.media.wholeness import check_whole
 
-_HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1", b"avif", b"avis")
+_HEIC_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx")
+_AVIF_BRANDS = (b"avif", b"avis")
+_GENERAL_BRANDS = (b"mif1", b"msf1")
 
 
-def open_media(path: Path) -> Media:
+def open_media(path: Path, damaged: Damaged = "refuse") -> Media:
     """Open a photograph, a recording or a folder of pictures.
+
+    Parameters
+    ----------
+    path : Path
+    damaged : "refuse" or "mask"
+        What becomes of a recording with frames that cannot be decoded: an error, or these are black.
 
     Raises
     ------
@@ -22,26 +31,36 @@ def open_media(path: Path) -> Media:
         When it is missing, empty, cut off, encrypted, only sound, or nothing that can be read.
     """
     path = Path(path)
+    if damaged not in ("refuse", "mask"):
+        raise UsageError(f"--damaged must be refuse or mask. Got {damaged!r}.")
     try:
         if path.is_dir():
             return Folder(path)
         if path.stat().st_size == 0:
             raise InputError(f"{path}: the file is empty. Copy it again from where it was recorded.")
         with path.open("rb") as file:
-            start = file.read(16)
+            start = file.read(64)
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file. Check the name.") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}). Check the permissions.") from error
-    if start[4:8] == b"ftyp" and start[8:12] in _HEIF_BRANDS:
-        raise InputError(f"{path}: HEIC and AVIF pictures cannot be read. Save it as JPEG or PNG first.")
+    if _is_heic(start) and "HEIF" not in readable_formats():
+        raise InputError(f"{path}: to read HEIC pictures: pip install pi-heif. Or save it as JPEG or PNG first.")
     if _is_picture(start):
         return Animation(path) if is_animation(path) else Photograph(path)
     check_whole(path)
-    return Recording(path)
+    return Recording(path, damaged)
+
+
+def _is_heic(start: bytes) -> bool:
+    return start[4:8] == b"ftyp" and (
+        start[8:12] in _HEIC_BRANDS or (start[8:12] in _GENERAL_BRANDS and b"avif" not in start)
+    )
 
 
 def _is_picture(start: bytes) -> bool:
+    if _is_heic(start) or (start[4:8] == b"ftyp" and start[8:12] in (*_AVIF_BRANDS, *_GENERAL_BRANDS)):
+        return True
     if start[:4] == b"RIFF":
         return start[8:12] == b"WEBP"
     return start.startswith((b"\xff\xd8\xff", b"\x89PNG", b"II*\x00", b"MM\x00*", b"BM"))

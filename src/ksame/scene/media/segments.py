@@ -15,24 +15,19 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import av
-import numpy as np
 from av.container import OutputContainer
 from av.packet import Packet
 from av.video.frame import VideoFrame
-from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from ksame.errors import OutputError
 from ksame.scene.media.encoding import VideoSettings, countable
-from ksame.scene.media.source import Media, Pixels, Stamp
+from ksame.scene.media.planes import FULL, LIMITED, Picture, Planes
+from ksame.scene.media.source import Media, Stamp
 from ksame.scene.media.threads import Behind, depth
 
 LENGTH = 240
 """Frames in a piece."""
-_HD_HEIGHT = 720
-_BT709 = {"matrix": 1, "swscale": 1, "primaries": 1, "transfer": 1}
-_BT601 = {"matrix": 6, "swscale": 5, "primaries": 6, "transfer": 6}
-_LIMITED = 1
 _GLOBAL_HEADER = 1 << 22
 """The codec's header stands in that of the container; an AVI file has it among the frames."""
 
@@ -67,7 +62,7 @@ class Segments:
         if self._done:
             self.next_frame = (self._done - 1) * length + len(self._stamps(self._done - 1))
         self._piece: _Encoder | None = None
-        self._behind: Behind[tuple[Pixels, Stamp]] | None = None
+        self._behind: Behind[tuple[Picture, Stamp]] | None = None
 
     def _name(self, number: int, suffix: str) -> Path:
         return self._folder / f"{number:06d}{suffix}"
@@ -87,18 +82,18 @@ class Segments:
         pairs = json.loads(self._name(number, ".json").read_text(encoding="utf-8"))
         return tuple(Stamp(at, duration) for at, duration in pairs)
 
-    def write(self, pixels: Pixels) -> None:
+    def write(self, picture: Picture) -> None:
         """Queue the next frame for the encoder."""
         if self._behind is None:
             self._behind = Behind(self._encode, depth(self._media.size))
-        self._behind.put((pixels, self._media.stamp(self.next_frame)))
+        self._behind.put((picture, self._media.stamp(self.next_frame)))
         self.next_frame += 1
 
-    def _encode(self, item: tuple[Pixels, Stamp]) -> None:
-        pixels, stamp = item
+    def _encode(self, item: tuple[Picture, Stamp]) -> None:
+        picture, stamp = item
         if self._piece is None:
             self._piece = _Encoder(self._name(self._done, ".nut"), self._media, self.settings)
-        self._piece.encode(VideoFrame.from_numpy_buffer(np.ascontiguousarray(pixels), format="rgb24"), stamp)
+        self._piece.encode(picture, stamp)
         if len(self._piece.stamps) == self._length:
             self._complete(self._piece)
 
@@ -149,20 +144,12 @@ class _Encoder:
         self._container: OutputContainer = av.open(
             self._file, mode="w", format="nut", container_options={"fflags": "+bitexact"}
         )
-        self._reformatter = VideoReformatter()
         self._counted = settings.counted
-        self._stream, self._swscale = film_stream(self._container, media, settings)
+        self._stream = film_stream(self._container, media, settings)
+        self._planes = Planes(media, settings.pixels, settings.colours)
 
-    def encode(self, frame: VideoFrame, stamp: Stamp) -> None:
-        rgb = self._swscale is None
-        made = self._reformatter.reformat(
-            frame,
-            format=self._stream.pix_fmt,
-            src_colorspace=None if rgb else self._swscale,
-            dst_colorspace=None if rgb else self._swscale,
-            src_color_range=None if rgb else 2,
-            dst_color_range=None if rgb else _LIMITED,
-        )
+    def encode(self, picture: Picture, stamp: Stamp) -> None:
+        made = self._planes.frame(picture)
         self.stamps.append(stamp)
         made.pts = len(self.stamps) - 1 if self._counted else stamp.at - self.stamps[0].at
         made.time_base = self._stream.codec_context.time_base
@@ -184,8 +171,8 @@ class _Encoder:
         self._part.unlink(missing_ok=True)
 
 
-def film_stream(container: OutputContainer, media: Media, settings: VideoSettings) -> tuple[VideoStream, int | None]:
-    """Add the stream for the frames of ``media``; also return swscale's matrix for them, None for RGB."""
+def film_stream(container: OutputContainer, media: Media, settings: VideoSettings) -> VideoStream:
+    """Add the stream for the frames of ``media``."""
     rate = countable(media.rate) if settings.counted else media.rate
     stream = container.add_stream(settings.encoder, rate=rate, options=dict(settings.options))
     if not isinstance(stream, VideoStream):
@@ -197,14 +184,12 @@ def film_stream(container: OutputContainer, media: Media, settings: VideoSetting
     context.sample_aspect_ratio = media.aspect
     flags = int(context.flags)
     context.flags = flags & ~_GLOBAL_HEADER if settings.counted else flags | _GLOBAL_HEADER
-    if settings.pixels == "bgr0":
-        return stream, None
-    colours = _BT709 if min(media.size) >= _HD_HEIGHT else _BT601
-    context.colorspace = colours["matrix"]
-    context.color_primaries = colours["primaries"]
-    context.color_trc = colours["transfer"]
-    context.color_range = _LIMITED
-    return stream, colours["swscale"]
+    if settings.colours is not None:
+        context.colorspace = settings.colours.matrix
+        context.color_primaries = settings.colours.primaries
+        context.color_trc = settings.colours.transfer
+        context.color_range = FULL if settings.colours.full else LIMITED
+    return stream
 
 
 def packets(piece: Piece) -> Iterator[Packet[Any]]:

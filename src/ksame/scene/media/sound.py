@@ -19,7 +19,6 @@ from av.packet import Packet
 from numpy.typing import NDArray
 
 from ksame.errors import InputError
-from ksame.scene.media.compat import add_like
 from ksame.scene.media.encoding import Container
 from ksame.scene.media.recording import Recording, opened
 
@@ -66,7 +65,7 @@ class Sound:
             self._rate = stream.codec_context.sample_rate
             self._layout = "mono" if stream.codec_context.channels == 1 else "stereo"
             if self.remuxed:
-                self._stream = add_like(output, stream)
+                self._stream = output.add_stream_from_template(stream)
             else:
                 self._stream = self._new_stream(output, str(container.sound))
 

@@ -11,15 +11,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
+from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
 from ksame.errors import InputError
 from ksame.scene.media.threads import ahead, depth
 
 Pixels = NDArray[np.uint8]
+PixelT = TypeVar("PixelT", np.uint8, np.uint16)
+Read: TypeAlias = "tuple[Stamp, Pixels | None, VideoFrame | None]"
+MATRICES = {1: 1, 4: 4, 5: 5, 6: 5, 7: 7, 9: 9, 10: 9}
+"""swscale's matrix for a colour space as files name it."""
+_HD_HEIGHT = 720
 Kind = Literal["photograph", "video", "folder"]
 
 
@@ -34,11 +40,14 @@ class Frame:
         In seconds, as the file tells it.
     pixels : ndarray of shape (height, width, 3), uint8
         RGB, upright, read-only.
+    native : VideoFrame, optional
+        The same as it was decoded, with all its bits.
     """
 
     index: int
     time: float
     pixels: Pixels
+    native: VideoFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,61 @@ class Stamp:
 
     at: int
     duration: int
+
+
+@dataclass(frozen=True)
+class Colours:
+    """How the planes of a recording stand for colours, in the numbers of ISO/IEC 23091-2.
+
+    Attributes
+    ----------
+    matrix, primaries, transfer : int
+    full : bool
+        Whether values use the full range.
+    """
+
+    matrix: int
+    primaries: int
+    transfer: int
+    full: bool = False
+
+    @property
+    def swscale(self) -> int:
+        """The number that swscale has for the matrix."""
+        return MATRICES[self.matrix]
+
+    @classmethod
+    def usual(cls, size: tuple[int, int]) -> Colours:
+        """Return what players assume for pictures of a size."""
+        return cls(1, 1, 1) if min(size) >= _HD_HEIGHT else cls(6, 6, 6)
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How a recording is coded.
+
+    Attributes
+    ----------
+    codec : str
+    pixels : str
+        Pixel format.
+    bits : int
+        Of a channel.
+    colours : Colours
+    bit_rate : int
+        Of the pictures, in bits per second; 0 where it is not known.
+    interlaced : bool
+    streams : (int, int)
+        How many pictures and sounds there are.
+    """
+
+    codec: str
+    pixels: str
+    bits: int
+    colours: Colours
+    bit_rate: int = 0
+    interlaced: bool = False
+    streams: tuple[int, int] = (1, 0)
 
 
 class Media(ABC):
@@ -68,11 +132,20 @@ class Media(ABC):
     has_sound : bool
     aspect : Fraction
         Width of a pixel by its height.
+    entries : tuple of str
+        Metadata that can be kept, by name.
+    coding : Coding or None
+        Of a recording whose planes can be taken over as they are.
+    turn : int
+        How its decoded frames have to be turned; see :func:`turned`.
     """
 
     kind: Kind = "video"
     has_sound = False
     aspect = Fraction(1)
+    entries: tuple[str, ...] = ()
+    coding: Coding | None = None
+    turn = 0
 
     def __init__(
         self, path: Path, size: tuple[int, int], n_frames: int, *, exact: bool, rate: Fraction, time_base: Fraction
@@ -96,6 +169,11 @@ class Media(ABC):
         if self.exact and len(self._at) == self.n_frames:
             return float((self._at[-1] + self._durations[-1] - self._at[0]) * self.time_base)
         return float(self.n_frames / self.rate)
+
+    @property
+    def damaged(self) -> tuple[int, ...]:
+        """Numbers of the frames that are black because they could not be decoded."""
+        return ()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -125,7 +203,7 @@ class Media(ABC):
         """
         index = 0
         with closing(ahead(self._read(start), depth(self.size))) as read:  # type: ignore[type-var]
-            for stamp, pixels in read:
+            for stamp, pixels, native in read:
                 if index == len(self._at):
                     if index and stamp.at <= self._at[-1]:
                         stamp = Stamp(self._at[-1] + 1, stamp.duration)
@@ -133,15 +211,22 @@ class Media(ABC):
                     self._durations.append(stamp.duration)
                 if pixels is not None:
                     pixels.flags.writeable = False
-                    yield Frame(index, float(self._at[index] * self.time_base), pixels)
+                    yield Frame(index, float(self._at[index] * self.time_base), pixels, native)
                 index += 1
         if index == 0:
             raise InputError(f"{self.path}: not a single frame could be decoded.")
         self.n_frames, self.exact = index, True
 
     @abstractmethod
-    def _read(self, start: int) -> Iterator[tuple[Stamp, Pixels | None]]:
-        """Yield time and pixels of all frames; pixels may be None before number ``start``."""
+    def _read(self, start: int) -> Iterator[Read]:
+        """Yield all frames; those before number ``start`` may have no pixels."""
 
     def _files(self) -> list[Path]:
         return [self.path]
+
+
+def turned(pixels: NDArray[PixelT], turn: int) -> NDArray[PixelT]:
+    """Turn a picture counterclockwise by ``turn % 4`` quarters, after a left-right flip if ``turn`` is above 3."""
+    if turn >= 4:
+        pixels = pixels[:, ::-1]
+    return np.ascontiguousarray(np.rot90(pixels, turn % 4))

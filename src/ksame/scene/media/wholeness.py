@@ -34,6 +34,15 @@ def check_whole(path: Path) -> None:
     InputError
         With the container's name and what is missing.
     """
+    try:
+        _check(path)
+    except struct.error as error:
+        raise _cut_off(path, "its header is incomplete") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: its structure makes no sense. Copy it again from where it was recorded.") from error
+
+
+def _check(path: Path) -> None:
     size = path.stat().st_size
     with path.open("rb") as file:
         start = file.read(16)

@@ -43,7 +43,7 @@ class Params:
     pose: Similarity
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AppearanceModel:
     """Mean and modes of shape and texture: ``s = s0 + sum p_i s_i``, ``A = A0 + sum lambda_i A_i``.
 

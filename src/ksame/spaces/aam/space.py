@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from ksame.errors import InputError
 from ksame.faces.faceset import FaceSet, FloatArray
 from ksame.faces.registration import Similarity
+from ksame.parameters import Parameters
 from ksame.spaces.aam.build import build
 from ksame.spaces.aam.model import AppearanceModel, Params, read_arrays
 
 
 @dataclass(frozen=True, eq=False)
-class AamSpace:
+class AamSpace(Parameters):
     """Parameters of an Active Appearance Model (Gross et al. 2006, section 4.2).
 
     A code is the shape parameters times a weight, then the texture parameters. The weight is the square
@@ -44,9 +45,9 @@ class AamSpace:
     width: int = 128
     zero_first_texture: bool = False
     background: float = 0.5
-    model_: AppearanceModel | None = None
-    pose_: Similarity | None = None
-    size_: tuple[int, int] | None = None
+    model_: AppearanceModel | None = field(default=None, repr=False)
+    pose_: Similarity | None = field(default=None, repr=False)
+    size_: tuple[int, int] | None = field(default=None, repr=False)
 
     name = "aam"
 

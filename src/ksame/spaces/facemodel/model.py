@@ -29,7 +29,7 @@ FORMAT = "ksame-face-model"
 VERSION = 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FaceModel:
     """Mean and modes of shape and texture, and the directions in which labels change them.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from ksame.errors import InputError
 from ksame.faces.faceset import FaceSet, FloatArray
 from ksame.faces.registration import Similarity
+from ksame.parameters import Parameters
 from ksame.spaces.facemodel.geometry import with_forehead
 from ksame.spaces.facemodel.labels import genders
 from ksame.spaces.facemodel.model import FaceModel, face_model
@@ -20,7 +21,7 @@ _CROSS = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
 
 
 @dataclass(frozen=True, eq=False)
-class FaceModelSpace:
+class FaceModelSpace(Parameters):
     """Shape and texture in the shipped face model, with the light evened and the head turned to the front.
 
     Codes are weighted so that a distance between codes is about a distance between pictures, and so that shape and
@@ -34,8 +35,8 @@ class FaceModelSpace:
     """
 
     background: float = 0.5
-    pose_: Similarity | None = None
-    size_: tuple[int, int] | None = None
+    pose_: Similarity | None = field(default=None, repr=False)
+    size_: tuple[int, int] | None = field(default=None, repr=False)
 
     name = "model"
 

@@ -1,0 +1,89 @@
+"""Differencing: two releases of the same people, one subtracted from the other.
+
+A group of c people shows their mean r. When one of them leaves and the others get a new mean s, then c r - (c - 1) s is
+the original of the one who left, but for rounding. The copies in the two public folders tell c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.attacks.arithmetic import CLOSE, spacing
+from ksame.faces.faceset import FloatArray
+from ksame.spaces.reference import cross_squared_distances
+
+_PARTNERS = 8
+"""Each face that is gone is compared with this many of the nearest new ones: groups that share people look alike."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """The distinct faces of one release.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_distinct, n_features)
+    copies : ndarray of shape (n_distinct,)
+    people : tuple of frozenset of str, of length n_distinct
+        Whom each stands for: the truth, which only scoring looks at.
+    """
+
+    codes: FloatArray
+    copies: NDArray[np.intp]
+    people: tuple[frozenset[str], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """What two faces tell together.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n_originals,)
+        How far each original is from the person who makes the difference.
+    people : frozenset of str
+        Who really makes it; empty where the two faces have nothing to do with each other.
+    """
+
+    distances: FloatArray
+    people: frozenset[str]
+
+
+def differences(gone: Shown, new: Shown, originals: FloatArray) -> list[Difference]:
+    """Subtract from every face that is gone the new face that explains somebody's leaving or joining best.
+
+    Where some differences lie close to an original, the attacker trusts only those.
+
+    Parameters
+    ----------
+    gone : Shown
+        Faces of the earlier release that the later one does not have.
+    new : Shown
+        Faces of the later release that the earlier one does not have.
+    originals : ndarray of shape (n_originals, n_features)
+    """
+    if not len(gone.codes) or not len(new.codes):
+        return []
+    nearest = np.argsort(cross_squared_distances(gone.codes, new.codes), axis=1)[:, :_PARTNERS]
+    found = []
+    for row, partners in enumerate(nearest):
+        tried = [_one(gone, row, new, int(column), originals) for column in partners]
+        found.append(min(tried, key=lambda one: float(one.distances.min())))
+    close = CLOSE * spacing(originals)
+    return [one for one in found if one.distances.min() <= close] or found
+
+
+def _one(gone: Shown, row: int, new: Shown, column: int, originals: FloatArray) -> Difference:
+    before, after = int(gone.copies[row]), int(new.copies[column])
+    r, s = gone.codes[row], new.codes[column]
+    left, joined = gone.people[row] - new.people[column], new.people[column] - gone.people[row]
+    if before != after:
+        person = (before * r - after * s) / (before - after)
+        return Difference(np.linalg.norm(originals - person, axis=1), left if before > after else joined)
+    # as many as before: somebody was exchanged, and before * (r - s) is the one who left less the one who joined
+    squares = cross_squared_distances(before * (r - s) + originals, originals)
+    np.fill_diagonal(squares, np.inf)
+    return Difference(np.sqrt(squares.min(axis=0)), left)

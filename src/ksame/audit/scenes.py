@@ -1,0 +1,106 @@
+"""Outputs of ``ksame deidentify`` as material for an audit: their certificate, link table and pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from ksame.audit.result import Promise
+from ksame.errors import InputError, UsageError
+from ksame.privacy.certificate import Certificate
+from ksame.privacy.documents import read_bytes, read_document
+from ksame.privacy.linkage import Linkage
+from ksame.scene.certificate import SceneCertificate
+from ksame.scene.linkage import SceneLinkage
+
+AnyCertificate = Certificate | SceneCertificate
+AnyLinkage = Linkage | SceneLinkage
+
+
+class _Kind(BaseModel):
+    schema_: str = Field(alias="schema")
+
+
+def read_certificate(path: Path) -> AnyCertificate:
+    """Read the certificate of a release of faces, or of photographs and video."""
+    data = read_bytes(path, "the certificate", plain=True)
+    try:
+        scenes = read_document(_Kind, data, "a certificate").schema_ == "ksame/scene-certificate"
+        return SceneCertificate.from_json(data) if scenes else Certificate.from_json(data)
+    except InputError as error:
+        raise InputError(f"{path}: the certificate of the release cannot be read ({error}).") from error
+
+
+def read_linkage(path: Path) -> AnyLinkage:
+    """Read the link table of a release of faces, or of photographs and video."""
+    data = read_bytes(path, "the link table")  # once: it may come through a pipe
+    try:
+        kind = read_document(_Kind, data, "a ksame link table").schema_
+        if kind == "ksame/scene-linkage":
+            return read_document(SceneLinkage, data, "a link table of scenes")
+        return read_document(Linkage, data, "a ksame link table")
+    except InputError as error:
+        raise InputError(f"{path}: {error}.") from error
+
+
+def promise_of(certificate: AnyCertificate) -> Promise:
+    """Return what a certificate promises; of photographs and video nothing is bounded."""
+    if isinstance(certificate, SceneCertificate):
+        return Promise(
+            model="invented region" if certificate.counts.replaced else "none",
+            bound=None,
+            scope="a recogniser may name people by what was not invented",
+            statement=certificate.statement,
+            not_promised=certificate.not_promised,
+        )
+    record = certificate.promise
+    return Promise(
+        model=record.model,
+        bound=record.bound,
+        scope=record.scope,
+        statement=record.statement,
+        not_promised=record.not_promised,
+    )
+
+
+def scene_pairs(
+    linkage: SceneLinkage, folder: Path, before: Sequence[str], after: Sequence[str]
+) -> tuple[list[tuple[str, str]], Mapping[str, str]]:
+    """Pair outputs with the originals that a link table names.
+
+    Parameters
+    ----------
+    linkage : SceneLinkage
+    folder : Path
+        Of the originals.
+    before, after : sequence of str
+        Names of originals below the folder, and of released pictures.
+
+    Returns
+    -------
+    pairs : list of (original, released)
+    people : mapping of original to person
+        Whom a picture shows, where that is one person only.
+    """
+    places = {str((folder / name).resolve()): name for name in before}
+    shown: dict[tuple[str, str], list[str]] = {}
+    for person in linkage.people:
+        for place in person.places:
+            output = _only(after, place.output)
+            original = places.get(str(Path(place.source).resolve())) or _only(before, Path(place.source).name)
+            if output is not None and original is not None:
+                shown.setdefault((original, output), []).extend([person.name] if person.sure else ())
+    if not shown:
+        raise UsageError(
+            "The link table names no picture that is in both folders. Give the folder that was de-identified, and the "
+            "one that was written; only pictures are audited."
+        )
+    return sorted(shown), {original: names[0] for (original, _), names in shown.items() if len(names) == 1}
+
+
+def _only(names: Sequence[str], last: str) -> str | None:
+    """Return the one name that ends in this part; None where there is none, or more than one."""
+    same = [name for name in names if name.rsplit("/", 1)[-1] == last]
+    return same[0] if len(same) == 1 else None

@@ -1,0 +1,77 @@
+"""Reading JSON that anybody may have written: strictly, with one meaning only, and never with a traceback."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ksame.errors import InputError
+
+Document = TypeVar("Document", bound=BaseModel)
+
+_SHOWN = 200  # characters of a foreign text that are repeated in a message
+
+
+def read_document(kind: type[Document], data: bytes, what: str) -> Document:
+    """Return what a JSON file says.
+
+    Parameters
+    ----------
+    kind : type of BaseModel
+    data : bytes
+        The file.
+    what : str
+        What it should be, such as "a valid certificate"; for the message.
+
+    Raises
+    ------
+    InputError
+        When it is no JSON, does not fit, holds a number that is none, or says one thing twice.
+    """
+    try:
+        found = kind.model_validate_json(data)  # bounds the depth, so it comes first
+        json.loads(data, object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise InputError(f"not {what} ({where[:_SHOWN]}: {first['msg'][:_SHOWN]})") from error
+    except ValueError as error:
+        raise InputError(f"not {what} ({str(error)[:_SHOWN]})") from error
+    return found
+
+
+def read_bytes(path: Path, what: str, *, plain: bool = False) -> bytes:
+    """Return a file, or say that it cannot be read.
+
+    With ``plain``, for what lies in somebody else's folder, pipes and devices are not opened: they may never end.
+    """
+    try:
+        if plain and path.exists() and not path.is_file():
+            raise InputError(f"{path}: {what} cannot be read (not a plain file).")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {what} cannot be read ({error.strerror}).") from error
+    except ValueError as error:  # a name that no file can have
+        raise InputError(f"{str(path)!r}: {what} cannot be read ({error}).") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> None:
+    """Refuse a name that is given twice: readers differ in which of the two they believe."""
+    names = [name for name, _ in pairs]
+    if len(set(names)) != len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"{twice[:_SHOWN]!r} is said twice")
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no number")
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(float(text)):
+        raise ValueError(f"{text[:_SHOWN]} is too large a number")
+    return float(text)

@@ -1,0 +1,139 @@
+"""What a check found, and the checks that all certificates share: signature, files, links and empty folders."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ksame.errors import InputError
+from ksame.privacy.certificate import release_digest
+from ksame.privacy.documents import read_bytes
+from ksame.privacy.signing import signed_by
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+SIGNED = "signature"
+LINK, FOLDER, NO_FILE = "a link", "a folder", "not a plain file"
+ODD = (LINK, FOLDER, NO_FILE)
+"""Stand where a hash would: none of them is ever certified, and none is ever read."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. ``passed`` is None where it could not be judged."""
+
+    name: str
+    passed: bool | None
+    detail: str
+
+
+def passed(findings: Sequence[Finding]) -> bool:
+    """Return whether nothing was found wrong."""
+    return all(finding.passed is not False for finding in findings)
+
+
+def conclusion(findings: Sequence[Finding]) -> str:
+    """Return in one line what a reader may believe.
+
+    Examples
+    --------
+    >>> conclusion([Finding("signature", None, "unsigned"), Finding("digest", True, "matches")])
+    'consistent, but unsigned: anyone could have written it'
+    """
+    wrong = sum(finding.passed is False for finding in findings)
+    if wrong:
+        return f"not as certified: {wrong} of {len(findings)} checks failed"
+    signature = next((finding for finding in findings if finding.name == SIGNED), None)
+    if signature is not None and signature.passed:
+        return "consistent, and signed with the key that was given"
+    if signature is not None and signature.detail.startswith("not checked"):
+        return "consistent, but its signature was not checked: anyone could have written it"
+    return "consistent, but unsigned: anyone could have written it"
+
+
+def check(name: str, wrong: Sequence[str], right: str) -> Finding:
+    """Return a finding that passes where nothing is wrong; otherwise it tells the first things that are."""
+    more = f"; and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+    return Finding(name, not wrong, "; ".join(wrong[:3]) + more if wrong else right)
+
+
+def check_signature(certificate: Path, data: bytes, key: Ed25519PublicKey | None) -> Finding:
+    """Judge the detached signature beside a certificate."""
+    path = certificate.with_suffix(".sig")
+    if certificate.is_symlink() or path.is_symlink():
+        return Finding(SIGNED, False, "the certificate or its signature is a link, which may change at any time")
+    if key is None and path.exists():
+        return Finding(SIGNED, None, "not checked: there is one, give the publisher's key with --key")
+    if key is None:
+        return Finding(SIGNED, None, "unsigned: a forgery cannot be told from the original")
+    if not path.is_file():
+        return Finding(SIGNED, False, "a key was given, but the certificate is not signed")
+    good = signed_by(data, read_bytes(path, "the signature", plain=True), key)
+    return Finding(SIGNED, good, "made with this key" if good else "not made with this key for this certificate")
+
+
+def check_files(certified: Mapping[str, str], there: Mapping[str, str]) -> list[Finding]:
+    """Compare certified hashes with what lies in a folder, see :func:`contents`."""
+    missing = sorted(set(certified) - set(there))
+    around = {name[:i] for name in certified for i, letter in enumerate(name) if letter == "/"}
+    added = sorted(n for n in set(there) - set(certified) if not (there[n] == FOLDER and n in around))
+    both = set(there) & set(certified)
+    changed = sorted(name for name in both if there[name] in ODD or there[name] != certified[name])
+    named = {name: f"{name} ({there[name]})" if there.get(name) in ODD else name for name in (*added, *changed)}
+    found = []
+    lists = (("missing", missing), ("added", [named[n] for n in added]), ("changed", [named[n] for n in changed]))
+    for what, names in lists:
+        listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        found.append(Finding(f"no file {what}", not names, listed or f"{len(certified)} files as certified"))
+    return found
+
+
+def check_digest(files: Mapping[str, str], digest: str) -> Finding:
+    """Compare the hash of all files with the one that is certified."""
+    good = release_digest(files) == digest
+    return Finding("digest", good, "matches the list of files" if good else "does not match the list of files")
+
+
+def contents(folder: Path, only: Sequence[str] | None = None) -> dict[str, str]:
+    """Return the SHA-256 of every file below a folder, and what everything else is.
+
+    Nothing is read through a link, and neither is a pipe or a device.
+
+    Parameters
+    ----------
+    folder : Path
+    only : sequence of str, optional
+        Names in the folder to look at; everything by default.
+    """
+    found: dict[str, str] = {}
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 -- names, not paths
+        waiting = names if only is None else sorted(set(names) & set(only))
+        while waiting:
+            name = waiting.pop()
+            path = folder / name
+            mode = path.lstat().st_mode
+            if stat.S_ISDIR(mode):
+                found[name] = FOLDER
+                waiting += [f"{name}/{entry}" for entry in os.listdir(path)]  # noqa: PTH208
+            elif stat.S_ISREG(mode):
+                found[name] = _sha256(path)
+            else:
+                found[name] = LINK if stat.S_ISLNK(mode) else NO_FILE
+    except OSError as error:
+        raise InputError(f"{error.filename or folder}: cannot be read ({error.strerror}).") from error
+    return found
+
+
+def _sha256(path: Path) -> str:
+    digest = sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

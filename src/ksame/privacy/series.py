@@ -1,0 +1,164 @@
+"""A series of releases: people join and leave over the years, and no two releases together tell more than one.
+
+The rule: a later release repeats every face of the earlier ones, byte for byte and in as many copies, and adds faces
+that only newcomers share. So it is a function of what is public already and of the newcomers. Who stayed and who left
+changes no byte of it: there is nothing to subtract and nothing to intersect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ksame.errors import GuaranteeError, InputError, UsageError
+from ksame.faces.faceset import ByteArray, FaceSet
+from ksame.privacy.certificate import (
+    Certificate,
+    Check,
+    Counts,
+    MethodRecord,
+    PromiseRecord,
+    Series,
+    release_digest,
+)
+from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, sealed
+from ksame.privacy.models import Evidence, KAnonymity
+from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
+
+NEWER = "the face of this person is repeated from an earlier release; newer pictures are not used"
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Faces given for a later release.
+
+    Attributes
+    ----------
+    newcomers : FaceSet or None
+        Of people for whom no face was released yet.
+    unused : tuple of WithheldFace
+        Pictures of people released before that no face stands for.
+    """
+
+    newcomers: FaceSet | None
+    unused: tuple[WithheldFace, ...]
+
+
+def split(faces: FaceSet, after: Linkage) -> Split:
+    """Tell newcomers from people who were released before."""
+    known = np.isin(faces.subjects, list(after.people))
+    stood_for = {source for face in after.faces for source in face.sources}
+    unused = tuple(
+        WithheldFace(source=faces.names[i], subject=str(faces.subjects[i]), reason=NEWER)
+        for i in np.flatnonzero(known)
+        if faces.names[i] not in stood_for
+    )
+    return Split(None if known.all() else faces.take(~known), unused)
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """What the certificate of a later release says besides its faces."""
+
+    method: MethodRecord
+    unreadable: int
+    warnings: tuple[str, ...]
+    software: Mapping[str, str]
+
+
+def continued(
+    after: Linkage, added: tuple[Release, Linkage] | None, occasion: Occasion, waiting: Sequence[WithheldFace]
+) -> tuple[Release, Linkage]:
+    """Repeat the faces of earlier releases and add those of the newcomers.
+
+    Parameters
+    ----------
+    after : Linkage
+        Of the latest release of the series.
+    added : (Release, Linkage) or None
+        The newcomers' own release; None where there are none, or too few of them.
+    occasion : Occasion
+    waiting : sequence of WithheldFace
+        Pictures that no face stands for.
+
+    Raises
+    ------
+    GuaranteeError
+        When some face would stand for fewer people than promised.
+    """
+    number = after.history[-1].number + 1
+    images, linked, k = after.shown(), list(after.faces), after.history[-1].k
+    if added is not None:
+        images, linked, k = _joined(images, linked, k, added, number)
+    order = release_order(images)
+    images, linked = images[order], [linked[i] for i in order]
+    encoded = encode_release(images)
+    hashes = hashes_of(encoded)
+    digest = release_digest(hashes)
+    promise = KAnonymity(k)
+    evidence = Evidence.of_bytes(images, [face.subject for face in linked])
+    violations = promise.check(evidence)
+    if violations:
+        raise GuaranteeError(f"In the series a face {violations[0].reason}. Nothing was written.")
+    certificate = Certificate(
+        method=occasion.method,
+        counts=_counts(linked, [face for face in waiting if face.subject not in after.people], occasion.unreadable),
+        promise=PromiseRecord.of(promise),
+        figures=promise.measure(evidence),
+        checks=(Check.of(promise, series=True),),
+        warnings=occasion.warnings,
+        files=hashes,
+        digest=digest,
+        software=dict(occasion.software),
+        series=Series(number=number, repeated=len(after.faces), after=after.release_digest),
+    )
+    names = [face_name(i) for i in range(len(linked))]
+    return Release(images, certificate), Linkage(
+        release_digest=digest,
+        seed=after.seed if added is None else added[1].seed,
+        faces=tuple(
+            face.model_copy(update={"released": name, "face": hashes[name]})
+            for face, name in zip(linked, names, strict=True)
+        ),
+        withheld=tuple(waiting),
+        kept=sealed(encoded[name] for name in names),
+        history=(*after.history, PastRelease(number=number, digest=digest, k=k)),
+    )
+
+
+def _joined(
+    images: ByteArray, linked: list[LinkedFace], k: int, added: tuple[Release, Linkage], number: int
+) -> tuple[ByteArray, list[LinkedFace], int]:
+    """Put the newcomers' faces beside the others, with groups counted on; the weakest promise holds for all."""
+    release, linkage = added
+    promise = release.certificate.promise.rebuild()
+    if not isinstance(promise, KAnonymity):
+        raise UsageError(f"A series goes on with k-anonymity only; {release.certificate.method.name} promises less.")
+    if release.faces.shape[1:] != images.shape[1:]:
+        raise InputError(
+            f"The faces of the series have the shape {images.shape[1:]}, those of the newcomers "
+            f"{release.faces.shape[1:]}. Register them to one size with --size."
+        )
+    first = 1 + max((face.group for face in linked if face.group is not None), default=-1)
+    new = [
+        face.model_copy(update={"since": number, "group": None if face.group is None else face.group + first})
+        for face in linkage.faces
+    ]
+    return np.concatenate([images, release.faces]), [*linked, *new], min(k, promise.real)
+
+
+def _counts(linked: Sequence[LinkedFace], waiting: Sequence[WithheldFace], unreadable: int) -> Counts:
+    """Count the whole series and the newcomers who wait, never who of the others is still there."""
+    sources = sum(len(face.sources) for face in linked)
+    people = {face.subject for face in linked}
+    return Counts(
+        originals=sources + len(waiting),
+        subjects=len(people | {face.subject for face in waiting}),
+        released=len(linked),
+        subjects_released=len(people),
+        merged=sources - len(linked),
+        withheld=len(waiting),
+        unreadable=unreadable,
+    )
