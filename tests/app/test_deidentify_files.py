@@ -82,7 +82,7 @@ def test_a_photograph_and_a_recording_of_one_name_have_their_own_certificates(fi
         assert "as certified" in run("verify", tmp_path / name, code=0).output
     run("deidentify", film, "-o", tmp_path / "a.mp4", "-m", "fill", "--force", code=0)
     run("deidentify", nobody, "-o", tmp_path / "a.png", "-m", "fill", "--force", code=3)
-    assert left_in(tmp_path) == {"a.png", "a.certificate.json", "a.mp4", "a.mp4.certificate.json"}
+    assert left_in(tmp_path) == {"a.png", "a.certificate.json", "a.at-risk.csv", "a.mp4", "a.mp4.certificate.json"}
 
 
 def test_names_that_are_too_long(nobody, run, tmp_path):  # noqa: F811

@@ -96,10 +96,14 @@ def test_who_is_taken_out_of_the_tracks_is_warned_of_and_counted_as_kept(whole, 
                 one["frames"] = [row for row in one["frames"] if row[0] < N - 3]
         content["tracks"] = [one for one in content["tracks"] if one["frames"]]
 
-    told, certificate = blacked(run, clip, tmp_path, "--tracks", edited(tracks, tmp_path, change))
+    link = tmp_path / "link.json"
+    words = ("--tracks", edited(tracks, tmp_path, change), "--link-table", link)
+    told, certificate = blacked(run, clip, tmp_path, *words)
     assert "privacy warning" in told
     assert "P2" in told
     assert "1 of 2 people" in told
+    (file,) = tmp_path.glob("*.certificate.json")
+    run("verify", file, "--linkage", link, code=0)
     assert (certificate["counts"]["people"], certificate["counts"]["kept"], certificate["counts"]["masked"]) == (
         2,
         1,
