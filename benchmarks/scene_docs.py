@@ -28,7 +28,7 @@ KINDS = {
     "dark": ("m30", "f13", "m44", "f48"),
 }
 """Photographs of each kind; "dark" ones are darkened here."""
-TILE, DARKER = 270, 0.28
+TILE, DARKER = 190, 0.28
 
 
 def kinds_sheet(people: Path, scratch: Path) -> Path:
@@ -70,7 +70,8 @@ def main() -> None:
             sheets["kinds"] = kinds_sheet(options.people, scratch)
         for title, sheet in sheets.items():
             with Image.open(sheet) as picture:
-                small = picture.resize((WIDTH, round(picture.height * WIDTH / picture.width)), Image.Resampling.LANCZOS)
+                width = min(WIDTH, picture.width)
+                small = picture.resize((width, round(picture.height * width / picture.width)), Image.Resampling.LANCZOS)
             small.save(options.folder / f"{title}.jpg", quality=88)
             print(options.folder / f"{title}.jpg")
 
