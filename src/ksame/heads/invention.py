@@ -67,7 +67,8 @@ def invent(
     *,
     size: int | None = None,
     still: bool = True,
-) -> None:
+    made: NDArray[np.float32] | None = None,
+) -> NDArray[np.float32] | None:
     """Put an invented head into a frame, in place.
 
     Parameters
@@ -82,6 +83,13 @@ def invent(
         At which the head is finished; by default by its size in the frame.
     still : bool
         Whether it is a photograph, and not a frame of a film.
+    made : ndarray of shape (size, size, 3), optional
+        The finished square, where it is known; of another size it is not used.
+
+    Returns
+    -------
+    made : ndarray of shape (size, size, 3) or None
+        The finished square; None where the head lies outside the frame.
     """
     region = invention.region
     size = size or next((s for s in SIZES if region.side <= _ENLARGED * s), SIZES[-1])
@@ -91,26 +99,27 @@ def invent(
     window = _window(corners, onto.shape)
     part, unknown = onto[window], hidden[window]
     if not part.size:
-        return
+        return None
     shifted = matrix.copy()
     shifted[:, 2] += matrix[:, :2] @ _origin(window)
     inside = filled(part.shape, region.outline - _origin(window))
     hole = unknown | (inside > 0)  # also where another head, invented before, reaches into this region
-    surroundings, known = _square(part, hole, shifted, size)
-    drawing = draw(invention.looks, invention.head, invention.neutral, region, size)
-    made = finisher.finish(drawing, surroundings, known)
-    if still and size >= _CRISP_FROM:
-        made = _crisp(made)
+    if made is None or len(made) != size:
+        surroundings, known = _square(part, hole, shifted, size)
+        drawing = draw(invention.looks, invention.head, invention.neutral, region, size)
+        made = finisher.finish(drawing, surroundings, known)
+    crisp = _crisp(made) if still and size >= _CRISP_FROM else made
     share = _share(inside, region.side)
     flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
-    new = cv2.warpAffine(made, shifted, part.shape[1::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    new = cv2.warpAffine(crisp, shifted, part.shape[1::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
     new = (np.asarray(new) + 1) * np.float32(127.5)
     new += _GRAIN * _noise_of(part, hole) * _grain(part.shape[:2])[..., None]
     old = np.where(unknown[..., None], np.uint8(0), part)  # hidden pixels are not read, even where they count nothing
     mixed = new * share[..., None] + old * (1 - share[..., None])
     change = (share > 0) & (~unknown | (inside > 0))
-    part[change] = np.rint(mixed[change]).clip(0, 255).astype(np.uint8)
+    np.copyto(part, np.rint(mixed).clip(0, 255).astype(np.uint8), where=change[..., None])
     unknown[inside > 0] = False
+    return made
 
 
 def _crisp(made: NDArray[np.float32]) -> NDArray[np.float32]:

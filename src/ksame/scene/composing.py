@@ -98,15 +98,6 @@ class _Made:
 
 
 @dataclass(frozen=True, eq=False)
-class _Ends:
-    """What the network made in a frame before and in one after, and how far between them a frame is."""
-
-    first: Image
-    last: Image
-    share: float
-
-
-@dataclass(frozen=True, eq=False)
 class Key:
     """A new frame, and by track the heads that the network made for it.
 
@@ -122,22 +113,6 @@ class Key:
     time: float
     pixels: ByteArray
     heads: Mapping[int, _Made]
-
-
-class _Mixing(Finisher):
-    """A finisher that mixes what it made before and after, where it may, and remembers what it makes otherwise."""
-
-    def __init__(self, network: Finisher, ends: _Ends | None) -> None:
-        self._network, self._ends = network, ends
-        self.made: Image | None = None
-
-    def finish(self, drawing: Image, surroundings: Image, known: Image) -> Image:
-        """Return the square with the head in it; see :meth:`Finisher.finish`."""
-        ends = self._ends
-        if ends is not None and len(ends.first) == len(ends.last) == len(drawing):
-            return np.asarray(cv2.addWeighted(ends.first, 1 - ends.share, ends.last, ends.share, 0), dtype=np.float32)
-        self.made = self._network.finish(drawing, surroundings, known)
-        return self.made
 
 
 def _calm(first: FloatArray, now: FloatArray, last: FloatArray, share: float) -> bool:
@@ -193,15 +168,17 @@ class Composer:
         share = (frame.index - before.index) / (after.index - before.index)
         brief = after.time - before.time <= _BRIEF * (after.index - before.index)
 
-        def ends(head: _Placed) -> _Ends | None:
+        def mixed(head: _Placed) -> Image | None:
             first, last = before.heads.get(head.track), after.heads.get(head.track)
             if not brief or first is None or last is None or not _calm(first.places, head.places, last.places, share):
                 return None
-            return _Ends(first.made, last.made, share)
+            if first.made.shape != last.made.shape:
+                return None
+            return np.asarray(cv2.addWeighted(first.made, 1 - share, last.made, share, 0), dtype=np.float32)
 
-        return self._composed(frame, ends).pixels
+        return self._composed(frame, mixed).pixels
 
-    def _composed(self, frame: Frame, ends: Callable[[_Placed], _Ends | None]) -> Key:
+    def _composed(self, frame: Frame, known: Callable[[_Placed], Image | None]) -> Key:
         faces = self.cast.at(frame.index) if self._within(frame.time) else []
         if not faces and not self.regions:
             return Key(frame.index, frame.time, frame.pixels, {})
@@ -214,10 +191,16 @@ class Composer:
             outlines = [head.invention.region.outline for head in heads] + [outline_of(face)[0] for face in masked]
             hidden = taken_away(onto.shape, [*outlines, *self.regions])
             for head in heads:
-                network = _Mixing(self.network or finisher(), ends(head))
-                invent(onto, hidden, head.invention, network, still=self.cast.n_frames == 1)
-                if network.made is not None:
-                    made[head.track] = _Made(head.places, network.made)
+                square = invent(
+                    onto,
+                    hidden,
+                    head.invention,
+                    self.network or finisher(),
+                    still=self.cast.n_frames == 1,
+                    made=known(head),
+                )
+                if square is not None:
+                    made[head.track] = _Made(head.places, square)
         for face in masked:
             mask = Mask() if self._obstacle(face) else self.mask
             mask.apply(onto, face, np.random.default_rng((self.seed, face.frame, face.track)))

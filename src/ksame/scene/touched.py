@@ -35,7 +35,8 @@ class Touched:
         """Return the pixels, (height, width), of a frame that was composed."""
         if composed is frame.pixels:
             return np.zeros(composed.shape[:2], dtype=bool)
-        changed = (composed != frame.pixels).any(axis=2)
+        red, green, blue = cv2.split(cv2.absdiff(composed, frame.pixels))  # quicker than any() over the last axis
+        changed = np.asarray(cv2.bitwise_or(cv2.bitwise_or(red, green), blue)) > 0
         begin, end = self._composer.span
         faces = self._composer.cast.at(frame.index) if begin <= frame.time <= end else []
         outlines = [outline for face in faces for outline in self._outlines(face)]
