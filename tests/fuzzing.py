@@ -111,14 +111,16 @@ def _in_json(data: bytes, rng: random.Random) -> bytes:
 
 
 def _packed_anew(text: str, rng: random.Random) -> str:
-    """Change numbers inside packed meshes, or the stream they are packed in."""
-    raw = bytearray(zlib.decompress(base64.b64decode(text)))
+    """Change bytes inside packed meshes or sealed pictures, or the stream they are packed in."""
+    stored = base64.b64decode(text)
+    packed = stored[:1] == b"\x78"  # as zlib begins; pictures are stored as they are
+    raw = bytearray(zlib.decompress(stored) if packed else stored)
     if rng.random() < 0.3:
         raw = bytearray(rng.choice((0, 4, len(raw) // 2, 2 * len(raw), 1 << 24)))
     for _ in range(rng.randrange(1, 20)):
         if raw:
             raw[rng.randrange(len(raw))] = rng.choice((0, 127, 128, 255))
-    return base64.b64encode(zlib.compress(bytes(raw))).decode()
+    return base64.b64encode(zlib.compress(bytes(raw)) if packed else bytes(raw)).decode()
 
 
 def _with_a_name_twice(content: dict[str, Any], rng: random.Random) -> bytes:
