@@ -112,7 +112,10 @@ def _in_json(data: bytes, rng: random.Random) -> bytes:
 
 def _packed_anew(text: str, rng: random.Random) -> str:
     """Change bytes inside packed meshes or sealed pictures, or the stream they are packed in."""
-    stored = base64.b64decode(text)
+    try:
+        stored = base64.b64decode(text, validate=True)
+    except ValueError:  # a sentence
+        return text[: rng.randrange(len(text))]
     packed = stored[:1] == b"\x78"  # as zlib begins; pictures are stored as they are
     raw = bytearray(zlib.decompress(stored) if packed else stored)
     if rng.random() < 0.3:
