@@ -96,7 +96,8 @@ def _in_json(data: bytes, rng: random.Random) -> bytes:
             other = other[part]
         parent[last] = json.loads(json.dumps(other))
     elif kind == 3 and isinstance(parent[last], (int, float)) and not isinstance(parent[last], bool):
-        parent[last] += rng.choice((-1, 1, 0.5, 1e-9, 10**6))
+        step = rng.choice((-1, 1, 0.5, 1e-9, 10**6))
+        parent[last] += int(step) if isinstance(parent[last], int) and abs(parent[last]) > 1 << 60 else step
     elif kind == 4 and isinstance(parent[last], list):
         rng.shuffle(parent[last])
     elif kind == 5 and isinstance(parent[last], (list, dict)):

@@ -22,6 +22,6 @@ def test_broken_files_give_a_clear_error(name, cases, tmp_path):
 def test_many_broken_files_give_a_clear_error(name, tmp_path):
     seconds = os.environ.get("KSAME_FUZZ_SECONDS", "60")
     script = Path(__file__).with_name("fuzzing.py")
-    words = [sys.executable, str(script), name, "--seconds", seconds, "--seed", str(os.getpid())]
+    words = [sys.executable, str(script), name, "--seconds", seconds, "--seed", os.environ.get("KSAME_FUZZ_SEED", "11")]
     done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(tmp_path)})
     assert done.returncode == 0, done.stdout + done.stderr

@@ -164,3 +164,8 @@ def test_outside_the_picture_its_border_goes_on():
     template = Template.eyes_and_nose(20, 28)
     face, _ = register(np.full((5, 5, 3), 0.7, dtype=np.float32), template.points, template)
     assert np.allclose(face, 0.7, atol=1e-6)
+
+
+def test_points_that_shrink_a_picture_to_nothing_are_refused():
+    with pytest.raises(InputError, match="too far apart"):
+        register(np.zeros((20, 20, 1)), [(-1e9, 0.0), (1e9, 0.0), (0.0, 1e9)], Template.eyes_and_nose(32, 32))

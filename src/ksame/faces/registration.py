@@ -119,10 +119,17 @@ def register(image: NDArray[Any], points: ArrayLike, template: Template) -> tupl
     face : ndarray of shape (template.height, template.width, channels)
     transform : Similarity
         From the still to the face; its inverse leads back.
+
+    Raises
+    ------
+    InputError
+        When the points lie so far apart that the whole image would be less than a pixel.
     """
     transform = Similarity.estimate(points, template.points)
     source: NDArray[Any] = np.asarray(image, dtype=np.float32)
     scale = np.hypot(transform.a, transform.b)
+    if not scale * max(source.shape[:2]) >= 1:
+        raise InputError("The landmarks lie too far apart for this picture.")
     if scale < 0.5:  # a warp that shrinks samples too sparsely: smooth first
         sigma = 0.5 * (1.0 / scale - 1.0)
         source = cv2.GaussianBlur(source, (0, 0), sigma)
