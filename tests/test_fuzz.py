@@ -1,10 +1,5 @@
 """The short form of :mod:`fuzzing`: seeded, so that every run tries the same broken files."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from fuzzing import READERS, fuzz
@@ -20,8 +15,5 @@ def test_broken_files_give_a_clear_error(name, cases, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_many_broken_files_give_a_clear_error(name, tmp_path):
-    seconds = os.environ.get("KSAME_FUZZ_SECONDS", "60")
-    script = Path(__file__).with_name("fuzzing.py")
-    words = [sys.executable, str(script), name, "--seconds", seconds, "--seed", os.environ.get("KSAME_FUZZ_SEED", "11")]
-    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(tmp_path)})
-    assert done.returncode == 0, done.stdout + done.stderr
+    """The same files on every machine; ``tests/fuzzing.py`` goes on for as long as one likes."""
+    assert set(fuzz(name, tmp_path, seed=11, cases=600)) <= {0, 2, 3, 4, 5}
