@@ -149,6 +149,14 @@ def test_another_source_is_refused_and_starting_anew_works(tmp_path):
     assert numbers(open_media(tmp_path / "out.mp4")) == list(range(12))
 
 
+def test_killed_as_it_began_and_resumed(tmp_path):
+    source, work = make_clip(tmp_path / "clip.mp4", n=12), tmp_path / "work"
+    work.mkdir()
+    (work / "state.part").touch()
+    run_to_end(source, tmp_path / "out.mp4", work)
+    assert len(numbers(open_media(tmp_path / "out.mp4"))) == 12
+
+
 def test_a_folder_that_is_not_ours_is_left_alone(tmp_path):
     media = open_media(make_clip(tmp_path / "clip.mp4", n=12))
     (tmp_path / "work").mkdir()

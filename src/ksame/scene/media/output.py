@@ -169,16 +169,16 @@ class Output:
             "length": length,
         }
         file = self._work / STATE
+        part = file.with_suffix(".part")  # all that is there where a run was killed as it began
         if file.is_file():
             if not resume:
                 shutil.rmtree(self._work)
             else:
                 _check_state(file, state)
-        elif self._work.is_dir() and any(self._work.iterdir()):
+        elif self._work.is_dir() and any(path != part for path in self._work.iterdir()):
             raise UsageError(f"{self._work}: the folder for work in progress is not empty. Choose another.")
         self._work.mkdir(parents=True, exist_ok=True)
         if not file.is_file():
-            part = file.with_suffix(".part")
             part.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
             part.replace(file)
 
