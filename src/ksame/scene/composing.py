@@ -29,7 +29,7 @@ STEP = 3
 """In one of so many frames, the network makes every head; in the others, those that do not keep calm."""
 _BRIEF = 0.045  # seconds from frame to frame, at most, for heads to be mixed from those before and after
 # How far points may move meanwhile, and off a straight line, in sides of the square. At 0.02 and 0.006, a talking head
-# was less steady (1.25 times its own jitter, not 1.12), and its blinks less its own (correlation 0.84, not 0.89).
+# was less steady (1.25 times its own jitter, not 1.14), and its blinks less its own (correlation 0.84, not 0.90).
 _MOVED, _BENT = 0.012, 0.0025
 _AHEAD = 2  # keys that are made ahead of the frames before them
 _ROOM = 120 << 20  # bytes that the frames may take which wait for each other
