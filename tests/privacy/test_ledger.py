@@ -153,6 +153,14 @@ def test_a_lost_key_and_a_closed_ledger_are_errors_too(people, tmp_path, state):
         ksame.deidentify(people, recipe("k-same-pixel", k=4))
 
 
+def test_a_key_that_cannot_be_read_is_an_error_where_there_is_a_ledger(people, tmp_path, state):
+    publish(people, tmp_path / "1")
+    (state / "key").unlink()
+    (state / "key").mkdir()
+    with pytest.raises(InputError, match="nothing is released"):
+        ksame.deidentify(people, recipe("k-same-pixel", k=4))
+
+
 def test_trials_ask_and_remember_nothing(people, tmp_path, state):
     release, _ = ksame.deidentify(people, recipe("k-same-pixel", k=3), remember=False)
     ksame.write_release(release, tmp_path / "out")

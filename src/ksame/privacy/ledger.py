@@ -64,11 +64,16 @@ class Ledger:
         Raises
         ------
         OSError
-            When the key can neither be read nor made.
+            When no key can be made, where there is no ledger yet.
         InputError
-            When the key is gone, although there is a ledger that was written with it.
+            When there is, or may be, a ledger whose key is gone or cannot be read.
         """
-        key = self._key()
+        try:
+            key = self._key()
+        except OSError as error:
+            if self._is_absent():
+                raise
+            raise InputError(f"{self.folder / 'key'}: {_CANNOT} ({error.strerror}). {_NEXT}") from error
         seed = int.from_bytes(blake2b(b"directions", key=key).digest(), "big")
         directions = np.random.default_rng(seed).standard_normal((_PATCH.width * _PATCH.height, _BANDS * _BITS))
         bits = (_patches(faces) @ directions > 0).reshape(len(faces), _BANDS, _BITS)
@@ -121,6 +126,16 @@ class Ledger:
             where = f"line{'s' if len(broken) > 1 else ''} {', '.join(broken)}"
             raise InputError(f"{self.file}, {where}: {_CANNOT} (damaged). {_NEXT}")
         return [record for record in records if record is not None]
+
+    def _is_absent(self) -> bool:
+        """Tell whether there surely is no ledger; one that cannot be looked for may be there."""
+        try:
+            self.file.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError:
+            pass
+        return False
 
     def _key(self) -> bytes:
         path = self.folder / "key"
