@@ -53,7 +53,7 @@ def vectors(paths: list[Path]) -> FloatArray:
     """Return the vectors, (n, 512), of photographs in each of which there is a face."""
     network, reader = EdgeFace(), Reader()
     faces = ((pixels, reader.face(pixels)) for pixels in map(read, paths))
-    return np.array([network.embed(pixels, face.points) for pixels, face in faces if face is not None])
+    return np.array([network.embed(pixels, face.landmarks) for pixels, face in faces if face is not None])
 
 
 def main() -> None:

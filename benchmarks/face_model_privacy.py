@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from ksame.faces.faceset import FloatArray, quantise
-from ksame.models import BLENDSHAPES, Detector, SFace
+from ksame.models import BLENDSHAPES, FaceDetector, SFace
 from ksame.spaces.facemodel import FaceModel, face_model
 from ksame.spaces.facemodel.labels import genders
 from ksame.spaces.facemodel.learning import learn
@@ -46,13 +46,13 @@ def embedded(model: FaceModel, codes: FloatArray, numbers: NDArray[np.intp]) -> 
 
 
 def _embedded(images: Iterable[NDArray[np.float32]]) -> FloatArray:
-    detector, recogniser = Detector(), SFace()
+    detector, recogniser = FaceDetector(), SFace()
     rows = []
     for image in images:
         picture = quantise(image)
         found = detector.detect(picture)
         if found:
-            rows.append(recogniser.embed(picture, found[0].points))
+            rows.append(recogniser.embed(picture, found[0].landmarks))
     return np.array(rows)
 
 

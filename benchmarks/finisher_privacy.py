@@ -21,7 +21,7 @@ from sklearn.metrics import roc_auc_score
 
 from ksame.heads import Head, Invention, Looks, Region, draw_surrogate, expression_of, invent, neutral_shape, taken_away
 from ksame.heads.surrogate import tone_of, toned
-from ksame.models import Detector, FaceMesh, SFace, five_points
+from ksame.models import FaceDetector, FaceMesh, SFace, five_points
 from ksame.models.finisher import finisher
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import genders
@@ -58,7 +58,7 @@ def main() -> None:
     portraits = sorted((options.faces / "portraits").glob("*.jpg"))
     members = [path for path in portraits if path.stem not in left_out]
     others = [path for path in portraits if path.stem in left_out]
-    detector, mesher, recogniser, rng = Detector(), FaceMesh(), SFace(), np.random.default_rng(1)
+    detector, mesher, recogniser, rng = FaceDetector(), FaceMesh(), SFace(), np.random.default_rng(1)
 
     def seen(path):
         image = cv2.imread(str(path))[..., ::-1].copy()

@@ -32,7 +32,7 @@ def main() -> None:
         found = detect(picture)
         if not found or picture.shape[2] != 3:
             continue
-        points = max(found, key=lambda d: d.score).points[:3]
+        points = max(found, key=lambda d: d.score).landmarks[:3]
         for name, template in CUTS.items():
             image, move = register(picture, points, template)
             cut[name].append((image, move.apply(points)))

@@ -21,7 +21,7 @@ def portraits(folder: Path | None = None) -> FaceSet:
         picture = read_image(path)
         found = detect(picture)
         if found:
-            face, _ = register(picture, max(found, key=lambda face: face.score).points[:3], template)
+            face, _ = register(picture, max(found, key=lambda face: face.score).landmarks[:3], template)
             images.append(face.mean(axis=2, keepdims=True))
             subjects.append(path.stem)
     return FaceSet(np.stack(images), np.array(subjects), np.tile(np.array(template.points), (len(images), 1, 1)))

@@ -11,14 +11,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import cv2
 import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.models import Detector, FaceMesh, Mesh, five_points
+from ksame.models import Face, FaceDetector, FaceMesh, Mesh, five_points
 from ksame.scene.media import open_media
 from ksame.spaces.facemodel.geometry import OUTLINE, with_forehead
 
@@ -140,27 +140,11 @@ def kept(file: Path, sources: Sequence[Path], compute: Callable[[], FloatArray])
     return rows
 
 
-@dataclass(frozen=True, eq=False)
-class Face:
-    """The largest face of a picture.
-
-    Attributes
-    ----------
-    points : ndarray of shape (5, 2)
-        Eyes, tip of the nose and corners of the mouth.
-    mesh : Mesh or None
-        None where no mesh is believed.
-    """
-
-    points: FloatArray
-    mesh: Mesh | None
-
-
 class Reader:
     """Finds the largest face of a picture and meshes it."""
 
     def __init__(self) -> None:
-        self._detector, self._mesher = Detector(), FaceMesh()
+        self._detector, self._mesher = FaceDetector(), FaceMesh()
 
     def face(self, pixels: ByteArray) -> Face | None:
         """Return the largest face; None where the detector finds none, even if it need not be sure."""
@@ -170,8 +154,8 @@ class Reader:
         largest = max(found, key=lambda face: face.side)
         mesh = self._mesher.fit(pixels, largest)
         if mesh.presence <= PRESENCE:
-            return Face(largest.points, None)
-        return Face(five_points(mesh), mesh)
+            return largest
+        return replace(largest, landmarks=five_points(mesh), mesh=mesh)
 
     def mesh(self, pixels: ByteArray) -> Mesh | None:
         """Return the mesh of the largest face; None where there is none to be believed."""

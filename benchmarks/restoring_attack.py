@@ -26,7 +26,7 @@ from ksame.attacks import Restorer, clopper_pearson
 from ksame.attacks.restorer import find_altered, square_of
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.faces.reading import SUFFIXES, read_image
-from ksame.models import Detection, Detector, DlibResNet, FaceMesh, SFace, five_points
+from ksame.models import DlibResNet, Face, FaceDetector, FaceMesh, SFace, five_points
 from ksame.models.pictures import as_rgb8, warp
 
 SIDE = 128
@@ -54,7 +54,7 @@ def read(path: Path) -> ByteArray:
     return as_rgb8(read_image(path))
 
 
-def overlap(a: Detection, b: Detection) -> float:
+def overlap(a: Face, b: Face) -> float:
     """Return intersection over union of two boxes."""
     low = np.maximum(a.box[:2], b.box[:2])
     high = np.minimum(np.add(a.box[:2], a.box[2:]), np.add(b.box[:2], b.box[2:]))
@@ -62,7 +62,7 @@ def overlap(a: Detection, b: Detection) -> float:
     return common / (a.box[2] * a.box[3] + b.box[2] * b.box[3] - common)
 
 
-def largest(found: Sequence[Detection]) -> Detection | None:
+def largest(found: Sequence[Face]) -> Face | None:
     """Return the largest of faces that the detector is sure of, else the surest."""
     sure = [face for face in found if face.score >= 0.6]
     return max(sure, key=lambda face: face.side) if sure else next(iter(found), None)
@@ -71,7 +71,9 @@ def largest(found: Sequence[Detection]) -> Detection | None:
 # --- prepare
 
 
-def pair_of(original: ByteArray, published: ByteArray, detector: Detector) -> tuple[ByteArray, ByteArray, FloatArray]:
+def pair_of(
+    original: ByteArray, published: ByteArray, detector: FaceDetector
+) -> tuple[ByteArray, ByteArray, FloatArray]:
     """Return both squares, of SIDE + 2 MARGIN pixels, and the original's five points in them.
 
     The square lies where the attacker will put it, at the face found in the published picture; where that is not the
@@ -85,7 +87,7 @@ def pair_of(original: ByteArray, published: ByteArray, detector: Detector) -> tu
     matrix = square_of(box, SIDE)
     matrix[:, 2] += MARGIN
     side = SIDE + 2 * MARGIN
-    points = face.points @ matrix[:, :2].T + matrix[:, 2]
+    points = face.landmarks @ matrix[:, :2].T + matrix[:, 2]
     return warp(published, matrix, side), warp(original, matrix, side), points
 
 
@@ -96,7 +98,7 @@ def prepare(originals: Sequence[Path], published: Path, output: Path, heldout: P
     kept_apart = set() if heldout is None else set(heldout.read_text(encoding="utf-8").split())
     if both := kept_apart & set(names):
         raise SystemExit(f"{published} shows {len(both)} people on whom nothing may be trained, such as {min(both)}.")
-    detector, squares, points, kept = Detector(), ([], []), [], []
+    detector, squares, points, kept = FaceDetector(), ([], []), [], []
     for name in names:
         first, second = read(before[name]), read(after[name])
         try:
@@ -137,7 +139,7 @@ class Reader:
     """Finds the face of a picture and embeds it with all recognisers."""
 
     def __init__(self, edgeface: bool) -> None:
-        self.detector, self.mesher = Detector(), FaceMesh()
+        self.detector, self.mesher = FaceDetector(), FaceMesh()
         self.networks = [SFace(), DlibResNet()]
         if edgeface:
             from benchmarks.edgeface import EdgeFace  # its weights may have to be fetched
@@ -158,9 +160,9 @@ class Reader:
         again = max(self.detector.detect(better), key=lambda one: overlap(one, face), default=face)
         return self._embedded(better, again if overlap(again, face) > _SAME else face)
 
-    def _embedded(self, pixels: ByteArray, face: Detection) -> list[FloatArray]:
+    def _embedded(self, pixels: ByteArray, face: Face) -> list[FloatArray]:
         mesh = self.mesher.fit(pixels, face)
-        points = five_points(mesh) if mesh.presence > 0.5 else face.points
+        points = five_points(mesh) if mesh.presence > 0.5 else face.landmarks
         return [network.embed(pixels, points) for network in self.networks]
 
 

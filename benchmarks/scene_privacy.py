@@ -64,7 +64,7 @@ class Observer:
         if face is None:
             return np.full(sum(SIZES) + 1, np.nan)
         light = np.nan if face.mesh is None else brightness(pixels, face.mesh.points)
-        return np.concatenate([*(network.embed(pixels, face.points) for network in self.recognisers), [light]])
+        return np.concatenate([*(network.embed(pixels, face.landmarks) for network in self.recognisers), [light]])
 
     def rows(self, paths: Sequence[Path]) -> FloatArray:
         """Return one row per photograph."""

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from benchmarks.edgeface import EdgeFace
 from benchmarks.released import Reader, Released, crop_matrix, cut, picture_files, read
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.models import BLENDSHAPES, Detection, Detector, FaceMesh, Mesh, five_points
+from ksame.models import BLENDSHAPES, Face, FaceDetector, FaceMesh, Mesh, five_points
 from ksame.scene.media import open_media
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import OUTLINE, polygon, with_forehead
@@ -98,7 +98,7 @@ class Steadiness:
 
 def measure(path: Path, guide: Movement | None = None) -> Movement:
     """Follow one face of a clip: the largest, or the one where ``guide`` has it."""
-    detector, mesher = Detector(), FaceMesh()
+    detector, mesher = FaceDetector(), FaceMesh()
     found: list[bool] = []
     meshes: list[Mesh | None] = []
     for frame in open_media(path).frames():
@@ -116,11 +116,11 @@ def measure(path: Path, guide: Movement | None = None) -> Movement:
     return _movement(found, meshes)
 
 
-def _picked(faces: list[Detection], last: Mesh | None, *, strict: bool) -> Detection | None:
+def _picked(faces: list[Face], last: Mesh | None, *, strict: bool) -> Face | None:
     """Return the face nearest to a mesh; the largest where there is none, or none near and it need not be there."""
     if last is not None:
         centre, reach = last.points[:, :2].mean(axis=0), np.ptp(last.points[:, 0])
-        away = [float(np.linalg.norm(face.points.mean(axis=0) - centre)) for face in faces]
+        away = [float(np.linalg.norm(face.landmarks.mean(axis=0) - centre)) for face in faces]
         if away and min(away) < reach:
             return faces[int(np.argmin(away))]
     return None if strict else max(faces, key=lambda face: face.side, default=None)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ksame.faces.faceset import FaceSet, FloatArray, quantise
-from ksame.models import Detector, SFace
+from ksame.models import FaceDetector, SFace
 from ksame.synthetic import synthetic
 from ksame.synthetic.expressions import EXPRESSIONS
 from ksame.synthetic.lighting import ILLUMINATIONS
@@ -30,13 +30,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def embed(faces: FaceSet) -> FloatArray:
     """Embed each picture where the detector finds the face; NaN rows elsewhere."""
-    detector, recogniser = Detector(), SFace()
+    detector, recogniser = FaceDetector(), SFace()
     rows = np.full((len(faces), 128), np.nan)
     for row, image in zip(rows, faces.images, strict=True):
         picture = quantise(image)
         found = detector.detect(picture)
         if found:
-            row[:] = recogniser.embed(picture, found[0].points)
+            row[:] = recogniser.embed(picture, found[0].landmarks)
     return rows
 
 

@@ -35,11 +35,12 @@ from ksame.faces.faceset import quantise
 from ksame.faces.folder import list_entries
 from ksame.faces.landmarks import EYES_AND_NOSE
 from ksame.faces.reading import encode_png
+from ksame.models import Source
 from ksame.privacy.certificate import Certificate
 from ksame.scene.certificate import SceneCertificate
 from ksame.scene.looking import read_tracks, write_tracks
 from ksame.scene.risk import from_csv
-from ksame.scene.sightings import N_POINTS, Cast, How, Person, Track
+from ksame.scene.sightings import N_POINTS, Cast, Person, Track
 from scene_release import write_scene_release
 
 SLOWEST = 30.0
@@ -254,7 +255,7 @@ def tracks(base: Path) -> Reader:
     Image.fromarray(rng.integers(0, 256, (96, 96, 3), dtype=np.uint8)).save(picture)
     points = rng.uniform(20, 70, (1, N_POINTS, 3)).astype(np.float32)
     shapes, poses = np.zeros((1, 52), np.float32), np.zeros((1, 3), np.float32)
-    box, seen = np.array([[20, 20, 50, 50]], np.float32), np.array([How.SEEN], np.uint8)
+    box, seen = np.array([[20, 20, 50, 50]], np.float32), np.array([Source.DETECTED], np.uint8)
     person = Person("P1", np.ones(128) / np.sqrt(128), ((1, 0),))
     cast = Cast((96, 96), 1, (person,), (Track(1, "P1", 0, box, points, shapes, poses, seen),))
     write_tracks(cast, base / "tracks.json")

@@ -156,7 +156,7 @@ def test_progress_is_reported():
 def _networks():
     models = pytest.importorskip("ksame.models")
     try:
-        return models.Detector(), models.SFace()
+        return models.FaceDetector(), models.SFace()
     except KsameError as error:
         pytest.skip(f"the pretrained networks are not here: {error}")
 
@@ -165,7 +165,7 @@ def _embed(faces, detector, recogniser):
     rows = []
     for image in faces.images:
         found = detector.detect(quantise(image))
-        rows.append(recogniser.embed(quantise(image), found[0].points) if found else np.full(128, np.nan))
+        rows.append(recogniser.embed(quantise(image), found[0].landmarks) if found else np.full(128, np.nan))
     return np.array(rows)
 
 
@@ -177,7 +177,7 @@ def test_a_detector_finds_them_where_they_are():
         found = detector.detect(quantise(image))
         assert len(found) == 1
         eyes = points[[468, 473]]
-        distance = np.linalg.norm(found[0].points[:2] - eyes, axis=1).max()
+        distance = np.linalg.norm(found[0].landmarks[:2] - eyes, axis=1).max()
         off.append(distance / np.linalg.norm(eyes[0] - eyes[1]))
     assert np.median(off) < 0.15
     assert max(off) < 0.3
@@ -206,6 +206,6 @@ def test_nobody_behind_the_model_is_recognised():
     portraits = []
     for file in sorted(folder.glob("*.jpg")):
         image = read_image(file)
-        portraits.append(recogniser.embed(image, detector.detect(image)[0].points))
+        portraits.append(recogniser.embed(image, detector.detect(image)[0].landmarks))
     rows = _embed(synthetic(100), detector, recogniser)
     assert (rows @ np.array(portraits).T).max() < THRESHOLD

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from train_face_model import measure
 
 from ksame.faces.faceset import FloatArray, quantise
-from ksame.models import Detector, SFace
+from ksame.models import FaceDetector, SFace
 from ksame.spaces.facemodel import face_model
 from ksame.synthetic.people import draw_people
 from ksame.synthetic.render import Painter, Shot
@@ -35,7 +35,7 @@ SECOND_LOOKS = (1111, 2222)  # other noise, which alone moves a similarity by up
 def embed(numbers: NDArray[np.intp], shift: int = 0) -> FloatArray:
     """Paint the people numbered, with shifted noise, and embed them, (n, 128); NaN where no face is found."""
     model = face_model()
-    detector, recogniser = Detector(), SFace()
+    detector, recogniser = FaceDetector(), SFace()
     rows = np.full((len(numbers), 128), np.nan)
     shots = [[Shot("neutral", "flat", grain=int(number) + shift)] for number in numbers]
     painted = Painter(model, (224, 176)).paint(draw_people(model, numbers), shots)
@@ -43,7 +43,7 @@ def embed(numbers: NDArray[np.intp], shift: int = 0) -> FloatArray:
         image = quantise(images[0])
         found = detector.detect(image)
         if found:
-            row[:] = recogniser.embed(image, found[0].points)
+            row[:] = recogniser.embed(image, found[0].landmarks)
     return rows
 
 

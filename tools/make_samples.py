@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 from prepare_finisher import turned
 
-from ksame.models import Detector, FaceMesh
+from ksame.models import FaceDetector, FaceMesh
 
 PHOTOGRAPHS = ("f00", "f38", "f52", "m12", "m25", "m56")
 FILMED = ("m08", "f97")
@@ -34,7 +34,7 @@ def main() -> None:
     for name in PHOTOGRAPHS:
         small = Image.open(options.people / f"{name}.jpg").resize((PHOTO, PHOTO), Image.Resampling.LANCZOS)
         small.save(options.output / f"{name}.jpg", quality=85, optimize=True)
-    detector, mesher, seen = Detector(), FaceMesh(), []
+    detector, mesher, seen = FaceDetector(), FaceMesh(), []
     for name in FILMED:
         picture = cv2.imread(str(options.people / f"{name}.jpg"))[..., ::-1]
         picture = np.asarray(cv2.resize(picture, (SIDE, SIDE), interpolation=cv2.INTER_AREA))

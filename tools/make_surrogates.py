@@ -18,7 +18,7 @@ import numpy as np
 from ksame.heads.drawing import Looks
 from ksame.heads.head import EXPRESSION, Head, expression_of, neutral_shape
 from ksame.heads.surrogate import tone_of
-from ksame.models import Detector, FaceMesh
+from ksame.models import FaceDetector, FaceMesh
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import IRISES, with_forehead
 
@@ -85,7 +85,7 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--without", default="", help="stems of people to leave out, separated by commas")
     options = parser.parse_args()
-    detector, mesher, model = Detector(), FaceMesh(), face_model()
+    detector, mesher, model = FaceDetector(), FaceMesh(), face_model()
     shapes, textures, irises, labels, names = [], [], [], [], []
     for path in sorted(options.people.glob("*.jpg")):
         image = cv2.imread(str(path))[..., ::-1].copy()

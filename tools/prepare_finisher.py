@@ -23,7 +23,7 @@ from PIL import Image
 from ksame.heads.drawing import Looks, draw
 from ksame.heads.head import Cover, Head, Region, expression_of, filled, neutral_shape, wearing
 from ksame.heads.surrogate import draw_surrogate, tone_of, toned
-from ksame.models import Detector, FaceMesh
+from ksame.models import FaceDetector, FaceMesh
 from ksame.spaces.aam.warp import PiecewiseAffine, triangulate
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, OUTLINE, drawn_points, with_forehead
@@ -158,7 +158,7 @@ def main() -> int:
         files = files[:: max(1, len(files) // options.limit)]
     part, n_parts = (int(number) for number in options.part.split("/"))
     files = files[part::n_parts]
-    detector, mesher, model, rng = Detector(), FaceMesh(), face_model(), np.random.default_rng((7, part))
+    detector, mesher, model, rng = FaceDetector(), FaceMesh(), face_model(), np.random.default_rng((7, part))
     parts: list[bytes] = []
     for path in files:
         image = cv2.imread(str(path))[..., ::-1].copy()

@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 
 from ksame.faces.reading import read_image
-from ksame.models import BLENDSHAPES, Detector, FaceMesh, SFace
+from ksame.models import BLENDSHAPES, FaceDetector, FaceMesh, SFace
 from ksame.spaces.facemodel.learning import learn
 from ksame.spaces.facemodel.preparation import Measured, prepare
 
 
 def measure(folder: Path, part: str = "portraits/") -> Measured:
     """Run detector, mesh and recogniser over the labelled pictures whose file begins with ``part``."""
-    detector, mesher, recogniser = Detector(), FaceMesh(), SFace()
+    detector, mesher, recogniser = FaceDetector(), FaceMesh(), SFace()
     with (folder / "labels.csv").open(newline="", encoding="utf-8") as table:
         rows = [row for row in csv.DictReader(table) if row["file"].startswith(part)]
     kept, meshes, embeddings = [], [], []
@@ -36,7 +36,7 @@ def measure(folder: Path, part: str = "portraits/") -> Measured:
             continue
         kept.append(row)
         meshes.append(mesher.fit(image, found[0]))
-        embeddings.append(recogniser.embed(image, found[0].points))
+        embeddings.append(recogniser.embed(image, found[0].landmarks))
     return Measured(
         tuple(row["file"] for row in kept),
         np.array([row["gender"] == "F" for row in kept], dtype=np.float64),

@@ -15,7 +15,7 @@ from ksame.faces.folder import Entry, gather, list_entries, read_each
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.faces.reading import StrPath
 from ksame.faces.registration import Template, register
-from ksame.models import BLENDSHAPES, Detection, Detector, FaceMesh, Mesh
+from ksame.models import BLENDSHAPES, Face, FaceDetector, FaceMesh, Mesh
 from ksame.progress import Track, silent
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import ACCURACY, age_bands, expression, genders, skin_tones
@@ -62,7 +62,7 @@ class Finder:
     """Finds the one face in a photograph and meshes it."""
 
     def __init__(self) -> None:
-        self._detector = Detector()
+        self._detector = FaceDetector()
         self._mesh = FaceMesh()
 
     def find(self, picture: NDArray[Any]) -> Mesh | str:
@@ -80,7 +80,7 @@ class Finder:
         second = self._judge(picture, turned)
         return second if not isinstance(second, str) or not upright else first
 
-    def _judge(self, picture: NDArray[Any], found: list[Detection]) -> Mesh | str:
+    def _judge(self, picture: NDArray[Any], found: list[Face]) -> Mesh | str:
         if not found:
             return "no face found"
         if len(found) > 1:

@@ -139,14 +139,14 @@ def test_nothing_is_embedded_twice(faces, tmp_path, monkeypatch):
 
 
 def test_points_come_from_the_mesh_the_detector_or_the_usual_place(meshed, faces, monkeypatch):
-    from ksame.models import Detection, five_points
+    from ksame.models import Face, five_points
 
     network = Blocks()
     trained = Embedding(network).fit(meshed)
     trained.vectors(meshed.take([0]))
     assert np.allclose(network.points[-1], five_points(meshed.landmarks[0]))
     found = np.array([[8.0, 10.0], [16.0, 10.0], [12.0, 16.0], [9.0, 22.0], [15.0, 22.0]])
-    seen = [Detection((0, 0, 5, 5), found - 1, 0.99), Detection((2, 2, 20, 24), found, 0.9)]
+    seen = [Face((0, 0, 5, 5), found - 1, 0.99), Face((2, 2, 20, 24), found, 0.9)]
     monkeypatch.setattr("ksame.attacks.embedding.detect", lambda image: seen if image.std() > 1 else [])
     trained = Embedding(network).fit(faces)
     trained.vectors(faces.take([2]))

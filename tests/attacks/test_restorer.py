@@ -48,7 +48,7 @@ def test_restoring_keeps_every_pixel_in_its_place(tmp_path, portrait):
     restored = same.restored(portrait, face.box)
     assert np.abs(restored.astype(int) - portrait).mean() < 3
     (again,) = detect(restored)
-    np.testing.assert_allclose(again.points, face.points, atol=2)
+    np.testing.assert_allclose(again.landmarks, face.landmarks, atol=2)
 
 
 def test_faces_at_the_edge_and_grey_pictures(negative):
@@ -66,7 +66,7 @@ def test_the_square_lies_round_the_middle_of_the_box():
 
 def test_the_box_of_points_is_the_detectors(portrait):
     (face,) = detect(portrait)
-    box = box_of_points(face.points)
+    box = box_of_points(face.landmarks)
     assert (box[2] + box[3]) / 2 == pytest.approx(face.side, rel=0.2)
     np.testing.assert_allclose(box[:2], face.box[:2], atol=0.2 * face.side)
 
@@ -78,7 +78,7 @@ def test_a_coarse_mosaic_is_found_by_whoever_is_patient():
         mosaic = np.repeat(np.repeat(blocks, 24, axis=0), 24, axis=1)
         (true,) = detect(face)
         assert not detect(mosaic)
-        np.testing.assert_allclose(find_altered(mosaic)[0].points, true.points, atol=0.4 * true.side)
+        np.testing.assert_allclose(find_altered(mosaic)[0].landmarks, true.landmarks, atol=0.4 * true.side)
     assert find_altered(np.full((90, 90, 3), 127, dtype=np.uint8)) == []
 
 

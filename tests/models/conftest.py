@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from skimage import data
 
-from ksame.models.detector import Detection, Detector
+from ksame.models.detector import Face, FaceDetector
 from ksame.models.mesh import FaceMesh, Mesh
 from ksame.models.recogniser import SFace
 from ksame.models.store import State, Store
@@ -22,12 +22,12 @@ def astronaut() -> np.ndarray:
 
 
 @pytest.fixture(scope="session")
-def detector() -> Detector:
-    return Detector(_ready("yunet"))
+def detector() -> FaceDetector:
+    return FaceDetector(_ready("yunet"))
 
 
 @pytest.fixture(scope="session")
-def face(detector: Detector, astronaut: np.ndarray) -> Detection:
+def face(detector: FaceDetector, astronaut: np.ndarray) -> Face:
     return detector.detect(astronaut)[0]
 
 
@@ -37,7 +37,7 @@ def face_mesh() -> FaceMesh:
 
 
 @pytest.fixture(scope="session")
-def mesh(face_mesh: FaceMesh, astronaut: np.ndarray, face: Detection) -> Mesh:
+def mesh(face_mesh: FaceMesh, astronaut: np.ndarray, face: Face) -> Mesh:
     return face_mesh.fit(astronaut, face)
 
 

@@ -35,7 +35,7 @@ def test_finds_the_one_face_and_its_points(face, detector, astronaut):
     assert len(detector.detect(astronaut)) == 1
     assert face.score > 0.9
     assert centre(face) == pytest.approx((223, 118), abs=6)
-    (left_eye, right_eye, nose, left_mouth, right_mouth) = face.points
+    (left_eye, right_eye, nose, left_mouth, right_mouth) = face.landmarks
     assert left_eye[0] < nose[0] < right_eye[0]
     assert left_mouth[0] < nose[0] < right_mouth[0]
     assert max(left_eye[1], right_eye[1]) < nose[1] < min(left_mouth[1], right_mouth[1])
@@ -68,9 +68,9 @@ def test_a_turned_picture_gives_the_same_face_turned(quarter, detector, astronau
     found = detector.detect(np.rot90(astronaut, quarter), rotations=(90, 180, 270))
     assert len(found) == 1
     last = len(astronaut) - 1
-    x, y = face.points.T
+    x, y = face.landmarks.T
     expected = {1: (y, last - x), 2: (last - x, last - y), 3: (last - y, x)}[quarter]
-    assert found[0].points == pytest.approx(np.column_stack(expected), abs=1e-3)
+    assert found[0].landmarks == pytest.approx(np.column_stack(expected), abs=1e-3)
 
 
 @pytest.mark.parametrize("side", [12, 14])
@@ -133,7 +133,7 @@ def test_the_module_has_a_detector_of_its_own(astronaut, face):
 
 def test_points_are_read_only(face):
     with pytest.raises(ValueError, match="read-only"):
-        face.points[0, 0] = 0
+        face.landmarks[0, 0] = 0
 
 
 @pytest.mark.parametrize(

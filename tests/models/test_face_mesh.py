@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ksame.errors import InputError, ModelError
-from ksame.models import BLENDSHAPES, Detection, five_points
+from ksame.models import BLENDSHAPES, Face, five_points
 from ksame.models.landmarker import BLENDSHAPE_POINTS, read_landmarker
 from ksame.models.pose import Pose, estimate_pose, rotation
 
@@ -31,7 +31,7 @@ def test_points_lie_on_the_face(mesh, face):
         mesh.points[:, :2] < [x + 1.2 * width, y + 1.2 * height]
     )
     assert inside.all()
-    assert np.abs(five_points(mesh) - face.points).max() < 0.2 * between_eyes(mesh)
+    assert np.abs(five_points(mesh) - face.landmarks).max() < 0.2 * between_eyes(mesh)
     assert mesh.points[4, 2] < mesh.points[[234, 454], 2].min(), "the nose is nearer than the ears"
 
 
@@ -92,13 +92,13 @@ def test_follows_a_face_that_moved_a_little(astronaut, mesh, face_mesh):
 
 def test_where_there_is_no_face_presence_is_low(face_mesh):
     points = np.array([[40.0, 40], [60, 40], [50, 50], [42, 60], [58, 60]])
-    nothing = face_mesh.fit(np.full((100, 100, 3), 90, np.uint8), Detection((25, 25, 50, 50), points, 1.0))
+    nothing = face_mesh.fit(np.full((100, 100, 3), 90, np.uint8), Face((25, 25, 50, 50), points, 1.0))
     assert nothing.presence < 0.5
     assert np.isfinite(nothing.points).all()
 
 
 def test_a_face_at_the_edge_of_the_picture(astronaut, face, face_mesh, detector):
-    picture = astronaut[: round(face.points[2, 1]) + 25, round(face.points[0, 0]) - 15 :]
+    picture = astronaut[: round(face.landmarks[2, 1]) + 25, round(face.landmarks[0, 0]) - 15 :]
     found = detector.detect(picture)
     assert len(found) == 1
     assert face_mesh.fit(picture, found[0]).presence > 0.9

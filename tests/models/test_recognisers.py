@@ -46,7 +46,7 @@ def test_sface_contract(sface, astronaut, mesh):
 def test_sface_sees_what_opencv_sees_in_the_same_file(sface, astronaut, mesh, face):
     network = cv2.FaceRecognizerSF.create(str(Store().path("sface")), "")
     picture = np.ascontiguousarray(astronaut[..., ::-1])
-    for points in (five_points(mesh), face.points, face.points + np.array([40, 25])):
+    for points in (five_points(mesh), face.landmarks, face.landmarks + np.array([40, 25])):
         row = np.zeros((1, 15), dtype=np.float32)
         row[0, 4:14] = np.ravel(points)
         vector = network.feature(network.alignCrop(picture, row))[0]
@@ -54,19 +54,19 @@ def test_sface_sees_what_opencv_sees_in_the_same_file(sface, astronaut, mesh, fa
 
 
 def test_sface_serves_several_threads_and_may_be_forgotten_meanwhile(sface, astronaut, face):
-    expected = sface.embed(astronaut, face.points)
+    expected = sface.embed(astronaut, face.landmarks)
 
     def embed(number):
         if number % 5 == 0:
             sface.forget()
-        return sface.embed(astronaut, face.points)
+        return sface.embed(astronaut, face.landmarks)
 
     with ThreadPoolExecutor(3) as pool:
         assert all(np.array_equal(expected, vector) for vector in pool.map(embed, range(12)))
 
 
 def test_sface_knows_a_mirrored_and_a_brightened_copy(sface, astronaut, mesh, face):
-    for points in (five_points(mesh), face.points):
+    for points in (five_points(mesh), face.landmarks):
         own = sface.embed(astronaut, points)
         for picture, moved in copies(astronaut, points):
             assert own @ sface.embed(picture, moved) > sface.threshold

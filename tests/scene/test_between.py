@@ -121,7 +121,7 @@ def test_noise_in_the_regions_of_all_frames_changes_no_byte(scene, network):
     for frame in frames:
         pixels = frame.pixels.copy()
         (face,) = cast.at(frame.index)
-        hidden = filled(pixels.shape, Region.of(Head.of(face.points), neutral).outline) > 0
+        hidden = filled(pixels.shape, Region.of(Head.of(face.mesh.points), neutral).outline) > 0
         assert hidden.mean() > 0.1
         pixels[hidden] = rng.integers(0, 256, (int(hidden.sum()), 3))
         noisy.append(replace(frame, pixels=pixels))

@@ -69,8 +69,8 @@ def hidden_by(cast, plans, frame, cover):
     outlines = []
     for face in cast.at(frame.index):
         neutral = neutral_of(next(track for track in cast.tracks if track.number == face.track))
-        if plans[face.person].treatment is Treatment.REPLACE and face.points is not None and neutral is not None:
-            outlines.append(Region.of(Head.of(face.points), neutral, cover).outline)
+        if plans[face.person].treatment is Treatment.REPLACE and face.mesh is not None and neutral is not None:
+            outlines.append(Region.of(Head.of(face.mesh.points), neutral, cover).outline)
         else:
             outlines.append(outline_of(face)[0])
     hidden = np.zeros(frame.pixels.shape[:2], dtype=bool)

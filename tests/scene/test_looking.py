@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ksame.errors import InputError, UsageError
+from ksame.models import Source
 from ksame.scene.looking import Looking, load_cast, look
-from ksame.scene.sightings import How
 from scene.walkers import background, clip, paste
 
 SIZE = (320, 240)
@@ -25,8 +25,8 @@ def walk(n, paths, size=SIZE, seed=0):
     return pictures
 
 
-def middle(sighting):
-    x, y, w, h = sighting.box
+def middle(face):
+    x, y, w, h = face.box
     return np.array([x + w / 2, y + h / 2])
 
 
@@ -50,7 +50,7 @@ def test_everyone_is_found_in_every_frame(cast):
     first, second = cast.tracks
     assert (first.first, first.end) == (0, 20)
     assert first.meshed().all()
-    assert (first.how == How.SEEN).all()
+    assert (first.source == Source.DETECTED).all()
     share = np.arange(20) / 19
     expected = np.stack([80 + 30 * share, 120 + 5 * share], axis=1)
     found = np.array([middle(first.at(t)) for t in range(20)])
@@ -60,11 +60,11 @@ def test_everyone_is_found_in_every_frame(cast):
 
 def test_a_face_is_followed_back_to_where_it_appeared(cast):
     second = cast.tracks[1]
-    seen = second.first + np.flatnonzero(second.how == How.SEEN)
+    seen = second.first + np.flatnonzero(second.source == Source.DETECTED)
     assert seen[0] == 7, "detection is due in frame 9, but the face is there from frame 7 on"
     assert second.first == 7 - QUICK.margin, "frames before are filled"
     assert not second.meshed()[: QUICK.margin].any()
-    assert all(not s.blendshapes.any() for t in range(1, 7) if (s := second.at(t)) is not None)
+    assert all(s.mesh is None for t in range(1, 7) if (s := second.at(t)) is not None)
 
 
 def test_filled_boxes_are_larger_than_the_face(cast):
@@ -75,20 +75,20 @@ def test_filled_boxes_are_larger_than_the_face(cast):
     assert filled[3] > 1.3 * seen[3]
 
 
-def test_the_best_sightings_have_a_mesh(cast):
+def test_the_best_faces_have_a_mesh(cast):
     for person in cast.people:
         assert 1 <= len(person.best) <= 5
         assert np.isclose(np.linalg.norm(person.embedding), 1)
         for number, frame in person.best:
             track = next(track for track in cast.tracks if track.number == number)
             assert track.person == person.name
-            assert track.at(frame).points is not None
+            assert track.at(frame).mesh is not None
 
 
 def test_threads_do_not_change_the_result(two, cast, tmp_path):
     other = look(clip(two), SIZE, tmp_path, Looking(tiny_every=0, threads=1))
     for a, b in zip(cast.tracks, other.tracks, strict=True):
-        for name in ("boxes", "points", "blendshapes", "poses", "how"):
+        for name in ("boxes", "points", "blendshapes", "poses", "source"):
             assert np.array_equal(getattr(a, name), getattr(b, name), equal_nan=name == "points"), name
     assert [p.name for p in cast.people] == [p.name for p in other.people]
     assert [p.best for p in cast.people] == [p.best for p in other.people]
@@ -98,7 +98,7 @@ def test_the_same_clip_gives_the_same_bytes(two, tmp_path):
     for name in ("a", "b"):
         look(clip(two[:8]), SIZE, tmp_path / name, QUICK)
     files = sorted(path.name for path in (tmp_path / "a").iterdir())
-    assert files == ["blendshapes.npy", "boxes.npy", "cast.json", "how.npy", "points.npy", "poses.npy"]
+    assert files == ["blendshapes.npy", "boxes.npy", "cast.json", "points.npy", "poses.npy", "source.npy"]
     for file in files:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
@@ -145,7 +145,7 @@ def test_a_small_face_in_the_last_frames_of_a_shot_is_found(length, cut):
     other = 255 - background(size, seed=9)
     cast = look(clip(pictures + [other] * 8 if cut else pictures), size, options=Looking(tiny_every=0))
     assert cast.cuts.tolist() == [length] * cut
-    seen = [sighting for sighting in cast.at(length - 1) if np.abs(middle(sighting) - (460, 120)).max() < 15]
+    seen = [face for face in cast.at(length - 1) if np.abs(middle(face) - (460, 120)).max() < 15]
     assert len(seen) == 1
 
 
@@ -165,7 +165,7 @@ def test_people_who_cross_stay_two_people():
         share = t / 30
         for x in (70 + 180 * share, 250 - 180 * share):
             assert any(abs(middle(s)[0] - x) < 30 for s in cast.at(t)), f"nobody near {x:.0f} in frame {t}"
-    meshed = [s for t in range(31) for s in cast.at(t) if s.how == How.SEEN]
+    meshed = [s for t in range(31) for s in cast.at(t) if s.source == Source.DETECTED]
     assert len({s.person for s in meshed}) == 2
 
 
@@ -177,7 +177,7 @@ def test_a_hidden_face_is_filled():
     assert len(cast.tracks) == 1
     track = cast.tracks[0]
     assert (track.first, track.end) == (0, 24)
-    assert (track.how[10:14] == How.FILLED).all()
+    assert (track.source[10:14] == Source.INTERPOLATED).all()
     x, y, w, h = track.at(12).box
     assert x < 112 - 30
     assert x + w > 112 + 30
@@ -202,7 +202,7 @@ def test_turned_faces_in_a_photograph_are_found_beside_upright_ones(turn):
     places = sorted(middle(track.at(0))[0] for track in cast.tracks)
     assert abs(places[0] - 100) < 25
     assert abs(places[1] - 300) < 25
-    assert all(track.at(0).points is not None for track in cast.tracks)
+    assert all(track.at(0).mesh is not None for track in cast.tracks)
 
 
 def test_a_photograph_of_twins_shows_two_people():

@@ -6,7 +6,7 @@ from itertools import zip_longest
 import numpy as np
 import pytest
 
-from ksame.models import Detector, Mesh
+from ksame.models import FaceDetector, Mesh, Source
 from ksame.models.pose import Pose
 from ksame.scene.looking import Looking
 from ksame.scene.looking.cuts import CutFinder
@@ -17,7 +17,7 @@ from ksame.scene.looking.following import Follower, Moment
 from ksame.scene.looking.joining import Stretch, join, mean_embedding
 from ksame.scene.looking.smoothing import CONTEXT, smooth
 from ksame.scene.looking.storage import BOX, POINTS, POSE, WIDTH, Spool
-from ksame.scene.sightings import N_POINTS, How
+from ksame.scene.sightings import N_POINTS
 from scene.walkers import background, paste
 
 rng = np.random.default_rng(3)
@@ -74,7 +74,7 @@ def rows_of(yaws):
 def test_margins_stop_at_cuts():
     p = plan(rows_of([0] * 10), 12, (10, 40), Looking(margin=6))
     assert (p.first, p.lead, len(p)) == (10, 2, 2 + 10 + 6)
-    assert p.how.tolist() == [How.FILLED] * 2 + [How.SEEN] * 10 + [How.FILLED] * 6
+    assert p.source.tolist() == [Source.INTERPOLATED] * 2 + [Source.DETECTED] * 10 + [Source.INTERPOLATED] * 6
     widths = p.boxes[:, 2]
     assert (np.diff(widths[12:]) > 0).all(), "the longer ago, the larger"
     assert (widths[2:12] == 40).all()
@@ -84,7 +84,7 @@ def test_hidden_frames_are_interpolated():
     p = plan(rows_of([0, 0, 0, 0, *[None] * 8, 0, 0, 0, 0]), 0, (0, 16), Looking())
     middle = p.boxes[:, 0] + p.boxes[:, 2] / 2
     assert np.allclose(middle, 120 + 2 * np.arange(16))
-    assert (p.how[4:12] == How.FILLED).all()
+    assert (p.source[4:12] == Source.INTERPOLATED).all()
     assert not p.meshed[4:12].any()
 
 
@@ -92,7 +92,7 @@ def test_short_gaps_between_similar_meshes_are_bridged():
     rows = rows_of([0] * 5 + ["box", None] + [0] * 5)
     p = plan(rows, 0, (0, 12), Looking())
     assert p.meshed.all()
-    assert (p.how[5:7] == How.FILLED).all()
+    assert (p.source[5:7] == Source.INTERPOLATED).all()
     points = np.empty((12, N_POINTS, 3), dtype=np.float32)
     write_points(rows, p, points)
     assert np.allclose(points, HEAD + np.arange(12)[:, None, None] * [2, 0, 0], atol=1e-3)
@@ -102,7 +102,7 @@ def test_heads_turned_too_far_lose_their_mesh_and_do_not_flicker():
     yaws = [0, 20, 40, 54, 56, 54, 56, 54, 54, 56, 40, 20, 0]
     p = plan(rows_of(yaws), 0, (0, len(yaws)), Looking(yaw=55))
     assert p.meshed.tolist() == [True] * 4 + [False] * 6 + [True] * 3
-    assert (p.how == How.SEEN).all()
+    assert (p.source == Source.DETECTED).all()
     assert (p.boxes[4:10, 2] > 40).all(), "masked faces get a larger box"
 
 
@@ -259,11 +259,11 @@ def test_who_is_gone_after_resting_is_seen_as_long_as_they_were_there(size, last
 def test_a_face_is_found_where_it_is_expected_even_tilted():
     picture = background((320, 240))
     paste(picture, 1, (160, 120), 150, turn=80)
-    found = search_near(Detector(), picture, np.array([130.0, 90, 70, 70]), np.radians(80), 0.5)
+    found = search_near(FaceDetector(), picture, np.array([130.0, 90, 70, 70]), np.radians(80), 0.5)
     assert found is not None
     middle = np.array(found.box[:2]) + np.array(found.box[2:]) / 2
     assert np.abs(middle - (160, 120)).max() < 20
-    assert search_near(Detector(), background((320, 240)), np.array([130.0, 90, 70, 70]), 0.0, 0.5) is None
+    assert search_near(FaceDetector(), background((320, 240)), np.array([130.0, 90, 70, 70]), 0.0, 0.5) is None
 
 
 def sure_places(found):
@@ -276,7 +276,7 @@ def test_small_and_turned_faces_are_found_part_by_part_too(shares):
     for x in (176, 288, 460):
         paste(picture, 1, (x, 120), 36)
     paste(picture, 2, (560, 350), 130, turn=180)
-    detector = Detector()
+    detector = FaceDetector()
     searches = [search(detector, picture, Looking(), coarse=True, hard=Share(i, shares)) for i in range(shares)]
     assert np.allclose(sure_places([d for one in searches for d in one.found]), (176, 288, 460, 560), atol=8)
     easy = search(detector, picture, Looking(), coarse=True, hard=None)

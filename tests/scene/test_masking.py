@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 
 from ksame.errors import UsageError
+from ksame.models import Face, Mesh, Pose
 from ksame.scene.masking import BLACKOUT, FILL, MASKS, Mask, fill, outline_of, rectangle
 from ksame.scene.outlines import polygon
-from ksame.scene.sightings import How, Sighting
 from scene.walkers import background, paste
 
 BOX = (110.0, 60.0, 50.0, 60.0)
 
 
-def sighting(points=None):
-    return Sighting("P1", 1, 0, BOX, points, np.zeros(52), np.zeros(3), How.SEEN)
+def tracked(points=None):
+    mesh = None if points is None else Mesh(points, 1.0, np.zeros(52), Pose(0, 0, 0))
+    return Face(BOX, mesh=mesh, confirmed=True)
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def picture():
 
 
 def test_the_fill_depends_on_nothing_that_it_covers(picture):
-    outline, _ = outline_of(sighting())
+    outline, _ = outline_of(tracked())
     inside = polygon(picture.shape[:2], outline) > 0
     other = picture.copy()
     other[inside] = np.random.default_rng(0).integers(0, 256, (int(inside.sum()), 3))
@@ -35,16 +36,16 @@ def test_the_fill_depends_on_nothing_that_it_covers(picture):
 
 def test_the_fill_leaves_the_rest_alone(picture):
     before = picture.copy()
-    outline, _ = outline_of(sighting())
+    outline, _ = outline_of(tracked())
     fill(picture, outline)
-    near = polygon(picture.shape[:2], outline_of(sighting())[0])
+    near = polygon(picture.shape[:2], outline_of(tracked())[0])
     grown = np.pad(near > 0, 2)
     grown = np.any([np.roll(grown, (y, x), (0, 1)) for y in (-2, 0, 2) for x in (-2, 0, 2)], axis=0)[2:-2, 2:-2]
     assert np.array_equal(picture[~grown], before[~grown])
 
 
 def test_a_mask_reaches_well_beyond_the_box():
-    outline, height = outline_of(sighting())
+    outline, height = outline_of(tracked())
     x, y, width, tall = BOX
     assert outline[:, 0].min() < x - 0.15 * width
     assert outline[:, 0].max() > x + 1.15 * width
@@ -55,19 +56,19 @@ def test_a_mask_reaches_well_beyond_the_box():
 @pytest.mark.parametrize("name", [name for name in MASKS if name not in ("bar-mask", "t-mask")])
 def test_every_mask_changes_the_face_and_nothing_else(picture, name):
     before = picture.copy()
-    Mask(name).apply(picture, sighting(), np.random.default_rng(0))
+    Mask(name).apply(picture, tracked(), np.random.default_rng(0))
     assert (picture[75:105, 120:150] != before[75:105, 120:150]).any(axis=2).mean() > 0.4
     assert np.array_equal(picture[:, :60], before[:, :60])
 
 
 def test_blackout_is_black(picture):
-    Mask(BLACKOUT).apply(picture, sighting(), np.random.default_rng(0))
+    Mask(BLACKOUT).apply(picture, tracked(), np.random.default_rng(0))
     assert not picture[80:100, 125:145].any()
 
 
 def test_levels_grow_with_the_face():
     frame = np.random.default_rng(0).integers(0, 256, (600, 600, 3)).astype(np.uint8)
-    large = Sighting("P1", 1, 0, (100.0, 100.0, 300.0, 402.0), None, np.zeros(52), np.zeros(3), How.SEEN)
+    large = Face((100.0, 100.0, 300.0, 402.0), confirmed=True)
     Mask("pixelate", 10).apply(frame, large, np.random.default_rng(0))
     middle = frame[300, 250:280]
     assert len(np.unique(middle, axis=0)) <= 3  # blocks of 30 pixels
@@ -81,7 +82,7 @@ def test_a_whole_picture_can_be_filled():
 
 def test_a_face_outside_the_picture_changes_nothing(picture):
     before = picture.copy()
-    gone = Sighting("P1", 1, 0, (900.0, 900.0, 30.0, 30.0), None, np.zeros(52), np.zeros(3), How.FILLED)
+    gone = Face((900.0, 900.0, 30.0, 30.0), confirmed=True)
     for name in MASKS[:4]:
         Mask(name).apply(picture, gone, np.random.default_rng(0))
     assert np.array_equal(picture, before)

@@ -44,16 +44,16 @@ def is_no_face(name, index, face) -> bool:
     return any(np.hypot(*(middle - place)) < NEAR for place in places)
 
 
-def region(sightings, size) -> np.ndarray:
+def region(faces, size) -> np.ndarray:
     """Return where faces will be replaced: the hull of a mesh, the box where there is none."""
     mask = np.zeros(size[::-1], dtype=np.uint8)
-    for sighting in sightings:
-        if sighting.points is None:
-            x, y, w, h = sighting.box
+    for face in faces:
+        if face.mesh is None:
+            x, y, w, h = face.box
             low, high = np.floor([x, y]).astype(int), np.ceil([x + w, y + h]).astype(int)
             cv2.rectangle(mask, low.tolist(), high.tolist(), 1, -1)
         else:
-            hull = cv2.convexHull(sighting.points[:, :2].astype(np.float32))
+            hull = cv2.convexHull(face.mesh.points[:, :2].astype(np.float32))
             cv2.fillConvexPoly(mask, np.round(hull).astype(np.int32), 1)
     return mask
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from ksame.errors import UsageError
-from ksame.models import Detection, Detector
+from ksame.models import Face, FaceDetector, Source
 from ksame.scene.looking import Looking, load_cast, look, read_tracks, save_cast, watching, write_tracks
 from ksame.scene.looking.confirming import Examiner, Opinions, Verdict
 from ksame.scene.looking.detecting import LEAST, Search, search_still
 from ksame.scene.looking.filling import plan
 from ksame.scene.looking.storage import BOX, POSE, WIDTH
-from ksame.scene.sightings import N_POINTS, Cast, How, Person, Sighting, Track
+from ksame.scene.sightings import N_POINTS, Cast, Person, Track
 from scene.walkers import background, clip, paste
 
 SIZE = (400, 300)
@@ -22,7 +22,7 @@ POINTS = np.array([[0.3, 0.4], [0.7, 0.4], [0.5, 0.6], [0.35, 0.8], [0.65, 0.8]]
 
 
 def detection(x, y, side, score):
-    return Detection((x - side / 2, y - side / 2, side, side), np.array([x, y]) + side * (POINTS - 0.5), score)
+    return Face((x - side / 2, y - side / 2, side, side), np.array([x, y]) + side * (POINTS - 0.5), score)
 
 
 def button(picture, x, y, radius):
@@ -58,7 +58,7 @@ def test_opinions_are_weighed(opinions, verdict):
 
 
 def test_a_face_is_confirmed_and_a_button_is_not(picture):
-    detector = Detector()
+    detector = FaceDetector()
     examiner = Examiner(detector)
     face = max(detector.detect(picture), key=lambda one: one.side)
     assert examiner.judge(picture, face, Looking()) is Verdict.FACE
@@ -70,9 +70,9 @@ def test_a_face_is_confirmed_and_a_button_is_not(picture):
 def test_small_and_turned_faces_are_confirmed(side, turn):
     frame = background(SIZE)
     paste(frame, 1, (200, 150), 2.3 * side, turn)
-    found = [one for one in search_still(Detector(), frame).found if abs(one.box[0] + one.box[2] / 2 - 200) < side]
+    found = [one for one in search_still(FaceDetector(), frame).found if abs(one.box[0] + one.box[2] / 2 - 200) < side]
     assert found
-    assert Examiner(Detector()).judge(frame, found[0], Looking()) is Verdict.FACE
+    assert Examiner(FaceDetector()).judge(frame, found[0], Looking()) is Verdict.FACE
 
 
 def seen_with(monkeypatch, picture, *extra, **kwargs):
@@ -98,7 +98,7 @@ def test_what_is_in_doubt_has_its_own_size_and_no_mesh_and_is_nobody(monkeypatch
     (track,) = cast.of("U1")
     face = track.at(0)
     assert face.box == pytest.approx((278, 128, 44, 44), abs=4)
-    assert (face.points, face.confirmed) == (None, False)
+    assert (face.mesh, face.confirmed) == (None, False)
     assert cast.people[1].embedding is None
     assert load_cast(tmp_path).unsure == {"U1"}
     assert cast.of("P1")[0].at(0).confirmed
@@ -149,7 +149,7 @@ def track(number, person, *, confirmed):
         np.full((4, N_POINTS, 3), np.nan, dtype=np.float32),
         np.zeros((4, 52), dtype=np.float32),
         np.zeros((4, 3), dtype=np.float32),
-        np.full(4, How.SEEN, dtype=np.uint8),
+        np.full(4, Source.DETECTED, dtype=np.uint8),
         confirmed,
     )
 
@@ -219,10 +219,7 @@ def test_the_mask_of_what_is_in_doubt_is_not_larger_than_needed():
     from ksame.scene.masking import outline_of
 
     box = (100.0, 50.0, 40.0, 50.0)
-    sure, unsure = (
-        outline_of(Sighting("P1", 1, 0, box, None, np.zeros(52), np.zeros(3), How.SEEN, confirmed))[0]
-        for confirmed in (True, False)
-    )
+    sure, unsure = (outline_of(Face(box, confirmed=confirmed))[0] for confirmed in (True, False))
     assert np.ptp(unsure, axis=0) == pytest.approx([48, 60], rel=0.01)
     assert (np.ptp(unsure, axis=0) < np.ptp(sure, axis=0)).all()
 

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ksame.errors import InputError
+from ksame.models import Source
 from ksame.scene.looking import load_cast, read_tracks, save_cast, write_tracks
 from ksame.scene.looking.editing import left_out, misnamed
-from ksame.scene.sightings import N_POINTS, Cast, Found, How, Person, Track
+from ksame.scene.sightings import N_POINTS, Cast, Found, Person, Track
 
 
 def track(number, person, first, n, seed):
@@ -28,7 +29,7 @@ def track(number, person, first, n, seed):
         points,
         rng.uniform(0, 1, (n, 52)).astype(np.float32),
         rng.uniform(-50, 50, (n, 3)).astype(np.float32),
-        np.array([How.FILLED, *[How.SEEN] * (n - 1)], dtype=np.uint8),
+        np.array([Source.INTERPOLATED, *[Source.DETECTED] * (n - 1)], dtype=np.uint8),
     )
 
 
@@ -60,7 +61,7 @@ def test_json_keeps_everything(cast, file):
     assert np.allclose(read.people[0].embedding, cast.people[0].embedding, atol=1e-6)
     for a, b in zip(cast.tracks, read.tracks, strict=True):
         assert (a.number, a.person, a.first, len(a)) == (b.number, b.person, b.first, len(b))
-        assert np.array_equal(a.how, b.how)
+        assert np.array_equal(a.source, b.source)
         assert np.array_equal(a.meshed(), b.meshed())
         assert np.allclose(a.boxes, b.boxes, atol=0.006)
         assert np.allclose(a.points, b.points, atol=0.006, equal_nan=True)
@@ -88,7 +89,7 @@ def test_a_track_of_boxes_may_be_added(file):
     added = read_tracks(file).tracks[-1]
     assert (added.first, added.end) == (10, 21)
     assert added.at(15).box == (50.0, 0.0, 15.0, 10.0)
-    assert (added.how == How.ADDED).all()
+    assert (added.source == Source.ADDED).all()
     assert not added.meshed().any()
 
 
@@ -101,10 +102,9 @@ def test_a_track_may_be_shortened_and_keeps_its_meshes(cast, file):
 
 def test_a_box_changed_by_hand_has_no_mesh(file):
     edit(file, lambda content: content["tracks"][0]["frames"].__setitem__(3, [3, "added", 1, 2, 30, 40]))
-    sighting = read_tracks(file).tracks[0].at(3)
-    assert sighting.box == (1, 2, 30, 40)
-    assert sighting.points is None
-    assert not sighting.blendshapes.any()
+    face = read_tracks(file).tracks[0].at(3)
+    assert face.box == (1, 2, 30, 40)
+    assert face.mesh is None
 
 
 def test_who_was_found_outlives_any_edit(cast, file, tmp_path):
@@ -129,7 +129,7 @@ def test_left_out_is_just_what_no_box_covers(first, n, gone, seed):
             number=number,
             person="P2" if number % 2 else "P1",
             first=first + int(run[0]),
-            **{name: getattr(whole, name)[run] for name in ("boxes", "points", "blendshapes", "poses", "how")},
+            **{name: getattr(whole, name)[run] for name in ("boxes", "points", "blendshapes", "poses", "source")},
         )
         for number, run in enumerate(runs)
     )
@@ -183,7 +183,7 @@ def test_a_kept_cast_comes_back_bit_for_bit(cast, tmp_path):
         save_cast(cast, tmp_path / name)
     read = load_cast(tmp_path / "a")
     for a, b in zip(cast.tracks, read.tracks, strict=True):
-        for name in ("boxes", "points", "blendshapes", "poses", "how"):
+        for name in ("boxes", "points", "blendshapes", "poses", "source"):
             assert np.array_equal(getattr(a, name), getattr(b, name), equal_nan=name == "points")
     assert np.array_equal(read.people[0].embedding, cast.people[0].embedding)
     for file in (tmp_path / "a").iterdir():

@@ -139,7 +139,7 @@ class Embedding:
         key = _key("points", image)
         if key not in self.cache.points:
             faces = detect(image)
-            self.cache.points[key] = max(faces, key=lambda face: face.side).points if faces else None
+            self.cache.points[key] = max(faces, key=lambda face: face.side).landmarks if faces else None
         return self.cache.points[key]
 
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ksame.attacks.base import Recogniser, Remarking
 from ksame.errors import InputError, ModelError
 from ksame.faces.faceset import ByteArray, FaceSet, FloatArray
-from ksame.models import Detection, Detector
+from ksame.models import Face, FaceDetector
 from ksame.models.pictures import as_rgb8, warp
 from ksame.models.runtime import session
 
@@ -170,7 +170,7 @@ class OnRestored:
         return self.recogniser.remarks(faces) if isinstance(self.recogniser, Remarking) else ()
 
 
-def find_altered(picture: NDArray[Any], detector: Detector | None = None) -> list[Detection]:
+def find_altered(picture: NDArray[Any], detector: FaceDetector | None = None) -> list[Face]:
     """Find faces as somebody does who knows that they were altered.
 
     Where the detector finds none, it is asked to be less sure, and at last shown small copies, in which blur and
@@ -178,10 +178,10 @@ def find_altered(picture: NDArray[Any], detector: Detector | None = None) -> lis
 
     Returns
     -------
-    detections : list of Detection
+    detections : list of Face
         The surest first; empty where nothing looks like a face.
     """
-    finder = detector or Detector()
+    finder = detector or FaceDetector()
     rgb = as_rgb8(picture)
     for score in _SCORES:
         found = finder.detect(rgb, score=score)
@@ -198,12 +198,12 @@ def find_altered(picture: NDArray[Any], detector: Detector | None = None) -> lis
     return []
 
 
-def _enlarged(found: Detection, across: float, down: float) -> Detection:
+def _enlarged(found: Face, across: float, down: float) -> Face:
     scale = np.array([across, down])
     x, y, width, height = found.box
-    points = (found.points + 0.5) * scale - 0.5
+    points = (found.landmarks + 0.5) * scale - 0.5
     corner = (np.array([x, y]) + 0.5) * scale - 0.5
-    return Detection((float(corner[0]), float(corner[1]), width * across, height * down), points, found.score)
+    return Face((float(corner[0]), float(corner[1]), width * across, height * down), points, found.score)
 
 
 def square_of(box: Box, side: int) -> FloatArray:

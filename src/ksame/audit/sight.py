@@ -20,7 +20,7 @@ from ksame.audit.material import Material, Pair
 from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray, FloatArray, quantise
 from ksame.faces.registration import Template, register
-from ksame.models import Detection, Detector, FaceMesh, Mesh
+from ksame.models import Face, FaceDetector, FaceMesh, Mesh
 from ksame.models.pictures import as_rgb8
 from ksame.photographs import PRESENCE, TURNS
 from ksame.scene.certificate import SceneCertificate
@@ -90,7 +90,7 @@ class Eye:
         self.view: View = view
         self.places = places
         self.size = size
-        self._detector = Detector()
+        self._detector = FaceDetector()
         self._mesh = FaceMesh()
 
     def look(self, picture: NDArray[Any], *, like: Seen | None = None, by_hand: bool = False) -> Seen:
@@ -113,7 +113,7 @@ class Eye:
         box = None if found is None else found.box
         if self.view == "faces":
             return self._registered(rgb, found, box, mesh)
-        points = None if found is None else found.points
+        points = None if found is None else found.landmarks
         if points is None and by_hand and like is not None and like.shape == shape:
             points = like.marks
         if points is None:
@@ -139,11 +139,11 @@ class Eye:
         shape = (rgb.shape[0], rgb.shape[1])
         first = self._choose(find_altered(rgb, self._detector), shape, like)
         if self.view == "faces":
-            points = self.places if first is None or self._lost(first) else first.points
+            points = self.places if first is None or self._lost(first) else first.landmarks
             box = None if points is None else box_of_points(points)
             better = rgb if box is None else restorer.restored(rgb, box)
             return self._registered(better, self._find(better, like), box, None)
-        box, points = (None, None) if first is None else (first.box, first.points)
+        box, points = (None, None) if first is None else (first.box, first.landmarks)
         if first is None and by_hand and like.shape == shape:
             points = like.marks
             box = None if points is None else like.box or box_of_points(points)
@@ -152,31 +152,31 @@ class Eye:
         better = restorer.restored(rgb, box)
         again = self._choose(self._detector.detect(better), shape, like)
         if again is not None and _overlap(again.box, box) > _OVERLAP:
-            box, points = again.box, again.points
+            box, points = again.box, again.landmarks
         return _cut_out(better, points, box, None, detected=first is not None)
 
     def _registered(
-        self, rgb: ByteArray, found: Detection | None, box: tuple[float, float, float, float] | None, mesh: Mesh | None
+        self, rgb: ByteArray, found: Face | None, box: tuple[float, float, float, float] | None, mesh: Mesh | None
     ) -> Seen:
-        points = self.places if found is None or self._lost(found) else found.points
+        points = self.places if found is None or self._lost(found) else found.landmarks
         wide, scale = _reduced(rgb)
         grey = quantise(wide.mean(axis=2, keepdims=True) / 255)
         marks = None if points is None else np.array(points)
         scaled = None if points is None else (points + 0.5) * scale - 0.5
         return Seen((rgb.shape[0], rgb.shape[1]), found is not None, grey, wide, scaled, box, marks, mesh)
 
-    def _lost(self, found: Detection) -> bool:
+    def _lost(self, found: Face) -> bool:
         """Return whether a face was found where registered faces have none."""
-        return self.places is None or _astray(found.points, self.places) >= _ASTRAY
+        return self.places is None or _astray(found.landmarks, self.places) >= _ASTRAY
 
-    def _find(self, rgb: ByteArray, like: Seen | None) -> Detection | None:
+    def _find(self, rgb: ByteArray, like: Seen | None) -> Face | None:
         found = self._detector.detect(rgb)
         if not found and like is None and self.view == "photographs":
             found = self._detector.detect(rgb, tiny=max(rgb.shape[:2]) <= 2500, rotations=TURNS)
         return self._choose(found, (rgb.shape[0], rgb.shape[1]), like)
 
     @staticmethod
-    def _choose(found: Sequence[Detection], shape: tuple[int, int], like: Seen | None) -> Detection | None:
+    def _choose(found: Sequence[Face], shape: tuple[int, int], like: Seen | None) -> Face | None:
         """Return the face in the place of the original's, else the largest; None where there is none."""
         if not found:
             return None
@@ -231,7 +231,7 @@ def choose_eye(material: Material, view: View | None) -> Eye:
 
 def _survey(sample: Sequence[Pair]) -> tuple[set[tuple[int, int]], list[FloatArray]]:
     """Return all sizes, and the points of the faces found in originals."""
-    detector = Detector()
+    detector = FaceDetector()
     sizes, points = set(), []
     for pair in sample:
         try:
@@ -241,7 +241,7 @@ def _survey(sample: Sequence[Pair]) -> tuple[set[tuple[int, int]], list[FloatArr
         sizes |= {(p.shape[0], p.shape[1]) for p in (before, after)}
         found = detector.detect(before)
         if found:
-            points.append(max(found, key=lambda d: d.side).points)
+            points.append(max(found, key=lambda d: d.side).landmarks)
     return sizes, points
 
 

@@ -2,8 +2,9 @@
 
 from ksame.models.blazeface import BlazeFace
 from ksame.models.catalogue import CATALOGUE, Model, Wheel
-from ksame.models.detector import Detection, Detector, detect
-from ksame.models.mesh import BLENDSHAPES, FaceMesh, Mesh, Pose, five_points
+from ksame.models.detector import FaceDetector, detect
+from ksame.models.face import Face, Mesh, Source
+from ksame.models.mesh import BLENDSHAPES, FaceMesh, Pose, five_points
 from ksame.models.recogniser import DlibResNet, OnnxRecogniser, Recogniser, SFace
 from ksame.models.store import State, Store, path
 
@@ -11,9 +12,9 @@ __all__ = [
     "BLENDSHAPES",
     "CATALOGUE",
     "BlazeFace",
-    "Detection",
-    "Detector",
     "DlibResNet",
+    "Face",
+    "FaceDetector",
     "FaceMesh",
     "Mesh",
     "Model",
@@ -21,6 +22,7 @@ __all__ = [
     "Pose",
     "Recogniser",
     "SFace",
+    "Source",
     "State",
     "Store",
     "Wheel",

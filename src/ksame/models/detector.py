@@ -8,7 +8,6 @@ a reduced copy. Measured at 1920 x 1080 with the picture enlarged 1 / 2 / 3 time
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import cv2
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from ksame.errors import parameter_error
 from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.models.face import Face
 from ksame.models.pictures import as_rgb8
 from ksame.models.store import Store
 from ksame.models.yunet import SAME, yunet
@@ -30,37 +30,7 @@ _OVERLAP = 128  # a face cut by a tile's edge is smaller than this or found in t
 _INSIDE = 0.7  # share of the smaller box inside the larger, likewise
 
 
-@dataclass(frozen=True, eq=False)
-class Detection:
-    """A face that was found.
-
-    Parameters
-    ----------
-    box : tuple of float
-        Left, top, width and height in pixels; may reach beyond the picture.
-    points : ndarray of shape (5, 2)
-        Eye, eye, tip of the nose, corner and corner of the mouth, x before y; of each pair, the one on the
-        left of an upright face in the picture first.
-    score : float
-        How sure the network is, in [0, 1].
-    """
-
-    box: tuple[float, float, float, float]
-    points: FloatArray
-    score: float
-
-    def __post_init__(self) -> None:
-        points = np.array(self.points, dtype=np.float64)
-        points.flags.writeable = False
-        object.__setattr__(self, "points", points)
-
-    @property
-    def side(self) -> float:
-        """Mean of the box's width and height."""
-        return (self.box[2] + self.box[3]) / 2
-
-
-class Detector:
+class FaceDetector:
     """YuNet, run by ONNX Runtime. One object may be used from several threads.
 
     Parameters
@@ -80,7 +50,7 @@ class Detector:
         score: float = 0.6,
         tiny: bool = False,
         rotations: Sequence[int] = (),
-    ) -> list[Detection]:
+    ) -> list[Face]:
         """Find the faces of a picture.
 
         Parameters
@@ -100,7 +70,7 @@ class Detector:
 
         Returns
         -------
-        detections : list of Detection
+        faces : list of Face
             The surest first; empty when there is no face.
         """
         if not min_face >= 1:
@@ -125,7 +95,7 @@ class Detector:
                 break
             scale /= _REDUCE
         found = _suppress(np.concatenate(rows))
-        return [_detection(row) for row in found]
+        return [_face(row) for row in found]
 
     def _search(self, rgb: ByteArray, score: float) -> FloatArray:
         """Search a picture as it is, in tiles; rows of shape (n_faces, 15)."""
@@ -147,9 +117,9 @@ def detect(
     score: float = 0.6,
     tiny: bool = False,
     rotations: Sequence[int] = (),
-) -> list[Detection]:
-    """Find the faces of a picture with the default store's YuNet; see :meth:`Detector.detect`."""
-    return Detector().detect(image, min_face=min_face, score=score, tiny=tiny, rotations=rotations)
+) -> list[Face]:
+    """Find the faces of a picture with the default store's YuNet; see :meth:`FaceDetector.detect`."""
+    return FaceDetector().detect(image, min_face=min_face, score=score, tiny=tiny, rotations=rotations)
 
 
 def _enlargement(min_face: float) -> float:
@@ -246,6 +216,6 @@ def _suppress(rows: FloatArray) -> FloatArray:
     return rows[kept]
 
 
-def _detection(row: FloatArray) -> Detection:
+def _face(row: FloatArray) -> Face:
     x, y, width, height = (float(value) for value in row[:4])
-    return Detection((x, y, width, height), row[4:14].reshape(5, 2), float(row[14]))
+    return Face((x, y, width, height), row[4:14].reshape(5, 2), float(row[14]))

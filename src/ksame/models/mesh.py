@@ -7,7 +7,6 @@ give a better square, from which the mesh is taken once more.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray, FloatArray, IntArray
-from ksame.models.detector import Detection
+from ksame.models.face import Face, Mesh
 from ksame.models.landmarker import BLENDSHAPE_POINTS, BLENDSHAPES, N_POINTS, read_landmarker
 from ksame.models.litert import Network
 from ksame.models.pictures import as_rgb8, warp
@@ -29,40 +28,6 @@ _FROM_BOX = 1.4  # side of the first square, in mean sides of the detector's box
 _FROM_POINTS = 1.5  # side of the second, in longest sides of the box around the points
 _EYE_CORNERS = ((33, 133), (362, 263))  # left in the picture, right in the picture
 _NOSE, _MOUTH = 4, (61, 291)
-
-
-@dataclass(frozen=True, eq=False)
-class Mesh:
-    """A face as 478 points.
-
-    Parameters
-    ----------
-    points : ndarray of shape (478, 3)
-        x and y in pixels of the picture, z in pixels away from the viewer, about the centre of the head.
-    presence : float
-        Probability that there is a face at all.
-    blendshapes : ndarray of shape (52,)
-        Expression weights in [0, 1], in the order of ``BLENDSHAPES``.
-    pose : Pose
-        Which way the head is turned.
-    """
-
-    points: FloatArray
-    presence: float
-    blendshapes: FloatArray
-    pose: Pose
-
-    def __post_init__(self) -> None:
-        for name in ("points", "blendshapes"):
-            array = np.array(getattr(self, name), dtype=np.float64)
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
-
-    def blendshape(self, name: str) -> float:
-        """Return one expression weight by its name."""
-        if name not in BLENDSHAPES:
-            raise InputError(f"There is no blendshape {name!r}. Known: {', '.join(BLENDSHAPES)}.")
-        return float(self.blendshapes[BLENDSHAPES.index(name)])
 
 
 class FaceMesh:
@@ -83,14 +48,14 @@ class FaceMesh:
         """Corners of the surface's triangles, shape (898, 3), among the first 468 points."""
         return self._file.triangles
 
-    def fit(self, image: NDArray[Any], face: Detection) -> Mesh:
+    def fit(self, image: NDArray[Any], face: Face) -> Mesh:
         """Mesh a face that a detector found.
 
         Parameters
         ----------
         image : ndarray of shape (height, width), (height, width, 1) or (height, width, 3)
             8-bit or floating point in [0, 1]; RGB where it has three channels.
-        face : Detection
+        face : Face
             Where the face is, in the same picture.
 
         Returns
@@ -101,7 +66,8 @@ class FaceMesh:
         rgb = as_rgb8(image)
         x, y, width, height = face.box
         centre = np.array([x + width / 2, y + height / 2])
-        first, _ = self._points(rgb, _square(centre, _FROM_BOX * face.side, face.points[1] - face.points[0]))
+        across = np.array([np.cos(face.roll), np.sin(face.roll)])
+        first, _ = self._points(rgb, _square(centre, _FROM_BOX * face.side, across))
         return self._from_points(rgb, first)
 
     def follow(self, image: NDArray[Any], mesh: Mesh) -> Mesh:
@@ -158,7 +124,7 @@ def five_points(mesh: Mesh | FloatArray) -> FloatArray:
     Returns
     -------
     points : ndarray of shape (5, 2)
-        In the order of :attr:`Detection.points`: eyes, tip of the nose, corners of the mouth.
+        In the order of :attr:`Face.landmarks`: eyes, tip of the nose, corners of the mouth.
     """
     points = mesh.points if isinstance(mesh, Mesh) else np.asarray(mesh, dtype=np.float64)
     if points.ndim != 2 or len(points) != N_POINTS or points.shape[1] not in (2, 3):

@@ -59,7 +59,7 @@ class Recogniser(Protocol):
         image : ndarray of shape (height, width), (height, width, 1) or (height, width, 3)
             8-bit or floating point in [0, 1]; RGB where it has three channels.
         points : array of shape (5, 2)
-            Eyes, tip of the nose and corners of the mouth, as in :attr:`Detection.points`.
+            Eyes, tip of the nose and corners of the mouth, as in :attr:`Face.landmarks`.
 
         Returns
         -------

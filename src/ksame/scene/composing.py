@@ -15,11 +15,12 @@ from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.heads.head import Cover, Head, Region
 from ksame.heads.invention import Invention, invent, taken_away
 from ksame.heads.surrogate import Surrogate
+from ksame.models import Face, Source
 from ksame.models.finisher import Finisher, Image, finisher
 from ksame.scene.masking import Mask, fill, outline_of
 from ksame.scene.media import Frame
 from ksame.scene.neutral import neutral_of
-from ksame.scene.sightings import NOT_SURE, Cast, How, Sighting
+from ksame.scene.sightings import NOT_SURE, Cast
 
 MAX_YAW = 65.0
 """Degrees beyond which a turned head is masked: nothing like it was among what the finisher learned from."""
@@ -203,7 +204,7 @@ class Composer:
                     made[head.track] = _Made(head.places, square)
         for face in masked:
             mask = Mask() if self._obstacle(face) else self.mask
-            mask.apply(onto, face, np.random.default_rng((self.seed, face.frame, face.track)))
+            mask.apply(onto, face, np.random.default_rng((self.seed, frame.index, face.track)))
         for outline in self.regions:
             fill(onto, outline)
         return Key(frame.index, frame.time, onto, made)
@@ -222,20 +223,20 @@ class Composer:
             self._neutrals[track] = neutral_of(self._tracks[track])
         return self._neutrals[track]
 
-    def _invention(self, face: Sighting) -> _Placed | None:
+    def _invention(self, face: Face) -> _Placed | None:
         """Return what is invented in a face's place; None where it is masked."""
         plan = self.plans[face.person]
-        neutral = None if face.points is None else self._neutral(face.track)
+        neutral = None if face.mesh is None else self._neutral(face.track)
         if plan.treatment is not Treatment.REPLACE or self._obstacle(face):
             return None
-        if face.points is None or plan.surrogate is None or neutral is None:
+        if face.mesh is None or plan.surrogate is None or neutral is None:
             return None
-        head = Head.of(face.points)
+        head = Head.of(face.mesh.points)
         region = Region.of(head, neutral, plan.cover)
-        places = face.points[:, :2] @ region.matrix[:, :2].T
+        places = face.mesh.points[:, :2] @ region.matrix[:, :2].T
         return _Placed(face.track, Invention(plan.surrogate.looks, head, neutral, region), places + region.matrix[:, 2])
 
-    def _obstacle(self, face: Sighting) -> str:
+    def _obstacle(self, face: Face) -> str:
         """Return why a face must be masked by the plain fill; empty where it need not be."""
         plan = self.plans[face.person]
         if plan.treatment is Treatment.KEEP:
@@ -245,10 +246,10 @@ class Composer:
         if plan.stands_in:
             return _why(face) or "no surrogate in whom the recogniser does not know the person"
         if plan.treatment is Treatment.MASK:
-            return (_why(face) or "no mesh") if face.points is None and self.mask.needs_mesh else ""
-        if face.points is None or plan.surrogate is None or self._neutral(face.track) is None:
+            return (_why(face) or "no mesh") if face.mesh is None and self.mask.needs_mesh else ""
+        if face.mesh is None or plan.surrogate is None or self._neutral(face.track) is None:
             return _why(face) or "no frame in which the face was seen well enough"
-        if abs(Head.of(face.points).yaw) > MAX_YAW:
+        if abs(Head.of(face.mesh.points).yaw) > MAX_YAW:
             return "turned too far to the side"
         return ""
 
@@ -318,12 +319,12 @@ def _block(
     return list(zip(frames, [first.pixels, *rest], strict=True))
 
 
-def _why(face: Sighting) -> str:
+def _why(face: Face) -> str:
     """Say why a face has no mesh; empty where it has one."""
-    if face.points is not None:
+    if face.mesh is not None:
         return ""
-    if face.how is How.FILLED:
+    if face.source is Source.INTERPOLATED:
         return "not seen, filled in between or beside frames where it was"
-    if face.how is How.ADDED:
+    if face.source is Source.ADDED:
         return "added by hand, without a mesh"
     return "found, but without a mesh to be believed (profile, small, dark or hidden)"

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ksame.faces.faceset import ByteArray
-from ksame.models import Detector
+from ksame.models import Face, FaceDetector
 from ksame.scene.identities import Subject
 from ksame.scene.looking import Looking
 from ksame.scene.looking.confirming import Examiner
 from ksame.scene.looking.detecting import search_near
-from ksame.scene.sightings import Sighting
 
 
 class Witness:
@@ -33,12 +32,12 @@ class Witness:
 
     def __init__(self, options: Looking) -> None:
         self._options = options
-        self._detector = Detector()
+        self._detector = FaceDetector()
         self._examiner = Examiner(self._detector)
 
-    def confirms(self, rgb: ByteArray, face: Sighting) -> bool:
+    def confirms(self, rgb: ByteArray, face: Face) -> bool:
         """Tell whether a face in a frame surely is a person's."""
-        roll = float(np.radians(face.pose[2]))
+        roll = face.roll
         detection = search_near(self._detector, rgb, np.array(face.box), roll, self._options.low)
         if detection is None or not face.confirmed:
             return False

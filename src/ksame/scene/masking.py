@@ -15,8 +15,8 @@ from ksame.errors import UsageError
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.methods import AdHoc, BarMask, Blur, FlipNoise, Noise, Pixelate, Threshold, TMask
 from ksame.methods.adhoc import LARGEST_BLOCK, LARGEST_SIGMA
+from ksame.models import Face
 from ksame.scene.outlines import grown, polygon, pull_push
-from ksame.scene.sightings import Sighting
 from ksame.spaces.facemodel.geometry import OUTLINE, with_forehead
 
 FILL, BLACKOUT = "fill", "blackout"
@@ -61,7 +61,7 @@ class Mask:
         """Whether it can only be put on a face whose eyes are known."""
         return self.name in (BarMask.name, TMask.name)
 
-    def apply(self, onto: ByteArray, face: Sighting, rng: np.random.Generator) -> None:
+    def apply(self, onto: ByteArray, face: Face, rng: np.random.Generator) -> None:
         """Mask a face in a frame, in place.
 
         What is read and what is covered is ``onto`` itself, so that nothing of the original comes back where faces
@@ -79,7 +79,7 @@ class Mask:
         if self.name == BLACKOUT:
             changed = np.zeros_like(part)
         else:
-            points = None if face.points is None else (face.points[:, :2] - origin)[None]
+            points = None if face.mesh is None else (face.mesh.points[:, :2] - origin)[None]
             adhoc = self._scaled(height, part.shape[0] * part.shape[1])
             pixels = adhoc.apply(part[None].astype(np.float64) / 255, rng, points)[0]
             changed = np.rint(pixels * 255).clip(0, 255).astype(np.uint8)
@@ -100,13 +100,13 @@ class Mask:
         return method
 
 
-def outline_of(face: Sighting) -> tuple[FloatArray, float]:
+def outline_of(face: Face) -> tuple[FloatArray, float]:
     """Return the outline, (n, 2), that a mask covers, grown to be safe, and the height of the face.
 
     What is perhaps no face is covered in its own size.
     """
-    if face.points is not None and face.confirmed:
-        hull = with_forehead(face.points[:, :2])[list(OUTLINE)]
+    if face.mesh is not None and face.confirmed:
+        hull = with_forehead(face.mesh.points[:, :2])[list(OUTLINE)]
         return grown(hull, _MESH), float(np.ptp(hull[:, 1]))
     x, y, width, height = face.box
     angle = np.linspace(0, 2 * np.pi, 48, endpoint=False)

@@ -6,7 +6,8 @@ import numpy as np
 
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.heads import Head, expression_of, neutral_shape
-from ksame.scene.sightings import How, Track
+from ksame.models import Source
+from ksame.scene.sightings import Track
 
 _SAMPLES = 7  # frames over which a neutral shape is averaged
 _FRONTAL = 30.0  # degrees of yaw within which a frame is good for an average
@@ -30,7 +31,7 @@ def neutral_of(track: Track) -> FloatArray | None:
 def _sampled(track: Track) -> IntArray:
     """Choose rows of a track, evenly spread, in which the face is seen well; any with a mesh where there are none."""
     good = track.poses.any(axis=1)  # as good as asking for meshes, without reading them all
-    frontal = good & (abs(track.poses[:, 0]) < _FRONTAL) & (track.how == How.SEEN)
+    frontal = good & (abs(track.poses[:, 0]) < _FRONTAL) & (track.source == Source.DETECTED)
     rows = np.flatnonzero(frontal if frontal.any() else good)
     if len(rows) > _SAMPLES:
         rows = rows[np.linspace(0, len(rows) - 1, _SAMPLES).round().astype(int)]

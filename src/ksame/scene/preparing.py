@@ -88,10 +88,10 @@ def prepare(
     for frame in frames if due else ():
         for track in due.get(frame.index, ()):
             face, neutral = track.at(frame.index), neutrals[track.number]
-            if face is None or face.points is None or neutral is None:
+            if face is None or face.mesh is None or neutral is None:
                 continue
-            views[track.person].append(_view(frame.pixels, face.points, neutral, recogniser))
-            readings[track.person].append(read(frame.pixels, face.points, face.blendshapes))
+            views[track.person].append(_view(frame.pixels, face.mesh.points, neutral, recogniser))
+            readings[track.person].append(read(frame.pixels, face.mesh.points, face.mesh.blendshapes))
             if track.person not in confirmed and witness.confirms(frame.pixels, face):
                 confirmed.add(track.person)
         if frame.index >= last:

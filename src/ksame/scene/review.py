@@ -14,13 +14,13 @@ from PIL import Image, ImageDraw, ImageFont
 
 from ksame.errors import OutputError
 from ksame.faces.faceset import ByteArray
-from ksame.models import Recogniser, SFace, five_points
+from ksame.models import Face, Recogniser, SFace, five_points
 from ksame.scene.composing import Treatment
 from ksame.scene.media import open_media
 from ksame.scene.media.encoding import PICTURE_SUFFIXES
 from ksame.scene.media.stills import save_picture
 from ksame.scene.pipeline import Result
-from ksame.scene.sightings import Cast, Sighting, Track
+from ksame.scene.sightings import Cast, Track
 
 SIDE = 176
 """Pixels of one picture on a sheet."""
@@ -124,18 +124,18 @@ def _pairs(result: Result, wanted: set[Spot], replaced: set[str]) -> Iterator[tu
                     break
 
 
-def _sighting(cast: Cast, spot: Spot) -> Sighting:
+def _sighting(cast: Cast, spot: Spot) -> Face:
     found = next(track for track in cast.tracks if track.number == spot[1]).at(spot[2])
     if found is None:
         raise ValueError("A spot lies in its track.")
     return found
 
 
-def _likeness(recogniser: Recogniser, before: ByteArray, after: ByteArray, face: Sighting) -> float:
+def _likeness(recogniser: Recogniser, before: ByteArray, after: ByteArray, face: Face) -> float:
     """Return the cosine between a face before and after; 1 where it cannot be told."""
-    if face.points is None:
+    if face.mesh is None:
         return 1.0
-    points = five_points(face.points)
+    points = five_points(face.mesh)
     return float(recogniser.embed(before, points) @ recogniser.embed(after, points))
 
 

@@ -1,4 +1,4 @@
-"""Who was seen where: sightings of faces, tracks of sightings, people with tracks.
+"""Who was seen where: tracks of faces, people with tracks.
 
 Points are those of :class:`ksame.models.Mesh`: x and y in pixels of the frame, z away from the viewer.
 """
@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ksame.errors import InputError
 from ksame.faces.faceset import FloatArray, IntArray
+from ksame.models import Face, Mesh, Pose, Source, five_points
 
 N_POINTS = 478
 NOT_SURE = "not sure that this is a face"
@@ -30,52 +30,6 @@ def in_order(name: str) -> tuple[str, int]:
     """
     words = name.rstrip("0123456789")
     return words, int(name[len(words) :] or 0)
-
-
-class How(IntEnum):
-    """How a face came to be known in a frame."""
-
-    SEEN = 0
-    """Found by the detector, or followed by its mesh, which believed in it."""
-    FILLED = 1
-    """Between, before or after frames where it was seen: its place is reckoned, not seen."""
-    ADDED = 2
-    """Put in by hand."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sighting:
-    """One face in one frame.
-
-    Attributes
-    ----------
-    person : str
-        Such as "P1".
-    track : int
-        Number of its track.
-    frame : int
-    box : (float, float, float, float)
-        Left, top, width and height in pixels.
-    points : ndarray of shape (478, 3) or None
-        The mesh; None where there is none to be believed, so that the face must be masked.
-    blendshapes : ndarray of shape (52,)
-        Zero without a mesh.
-    pose : ndarray of shape (3,)
-        Yaw, pitch and roll in degrees; zero without a mesh.
-    how : How
-    confirmed : bool
-        Whether it surely is a face. What is not is masked in its own size, never replaced, and counts as nobody.
-    """
-
-    person: str
-    track: int
-    frame: int
-    box: tuple[float, float, float, float]
-    points: FloatArray | None
-    blendshapes: FloatArray
-    pose: FloatArray
-    how: How
-    confirmed: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +49,8 @@ class Track:
         NaN where there is no mesh to be believed.
     blendshapes : ndarray of shape (n_frames, 52), float32
     poses : ndarray of shape (n_frames, 3), float32
-    how : ndarray of shape (n_frames,), uint8
-        A :class:`How` for each frame.
+    source : ndarray of shape (n_frames,), uint8
+        A :class:`ksame.models.Source` for each frame.
     confirmed : bool
         Whether a second opinion in any frame says that this is a face; without one it has no points.
     """
@@ -108,7 +62,7 @@ class Track:
     points: NDArray[np.float32]
     blendshapes: NDArray[np.float32]
     poses: NDArray[np.float32]
-    how: NDArray[np.uint8]
+    source: NDArray[np.uint8]
     confirmed: bool = True
 
     def __len__(self) -> int:
@@ -123,23 +77,23 @@ class Track:
         """Tell which frames have a mesh, (n_frames,)."""
         return ~np.isnan(self.points[:, 0, 0])
 
-    def at(self, frame: int) -> Sighting | None:
-        """Return the sighting in a frame, or None outside the track."""
+    def at(self, frame: int) -> Face | None:
+        """Return the face in a frame, or None outside the track."""
         i = frame - self.first
         if not 0 <= i < len(self):
             return None
-        points = np.asarray(self.points[i], dtype=np.float64)
         x, y, width, height = self.boxes[i].tolist()
-        return Sighting(
-            self.person,
-            self.number,
-            frame,
+        mesh = None
+        if not np.isnan(self.points[i, 0, 0]):
+            mesh = Mesh(self.points[i], 1.0, self.blendshapes[i], Pose(*self.poses[i].tolist()))
+        return Face(
             (x, y, width, height),
-            None if np.isnan(points[0, 0]) else points,
-            np.asarray(self.blendshapes[i], dtype=np.float64),
-            np.asarray(self.poses[i], dtype=np.float64),
-            How(int(self.how[i])),
-            self.confirmed,
+            np.full((5, 2), np.nan) if mesh is None else five_points(mesh),
+            mesh=mesh,
+            confirmed=self.confirmed,
+            source=Source(int(self.source[i])),
+            track=self.number,
+            person=self.person,
         )
 
 
@@ -218,10 +172,10 @@ class Cast:
             if track.first < 0 or track.end > self.n_frames:
                 raise InputError(f"Track {track.number} leaves the recording's {self.n_frames} frames.")
 
-    def at(self, frame: int) -> list[Sighting]:
+    def at(self, frame: int) -> list[Face]:
         """Return everyone in a frame, the nearest to the camera (largest box) last."""
-        seen = [sighting for track in self.tracks if (sighting := track.at(frame)) is not None]
-        return sorted(seen, key=lambda sighting: sighting.box[2] * sighting.box[3])
+        faces = [face for track in self.tracks if (face := track.at(frame)) is not None]
+        return sorted(faces, key=lambda face: face.box[2] * face.box[3])
 
     @property
     def unsure(self) -> frozenset[str]:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.heads.head import Head, Region
 from ksame.heads.invention import taken_away
+from ksame.models import Face
 from ksame.scene.composing import Composer, Treatment
 from ksame.scene.masking import outline_of
 from ksame.scene.media import Frame
 from ksame.scene.neutral import neutral_of
-from ksame.scene.sightings import Sighting
 
 _EDGE = np.ones((7, 7), np.uint8)
 """Masks round outlines in their own ways, by a pixel or two."""
@@ -45,15 +45,15 @@ class Touched:
             changed |= cv2.dilate(hidden, _EDGE).astype(bool)
         return np.asarray(changed)
 
-    def _outlines(self, face: Sighting) -> list[FloatArray]:
+    def _outlines(self, face: Face) -> list[FloatArray]:
         """Return all that may be taken away for a face: as a head, and as a mask."""
         plan = self._composer.plans[face.person]
         if plan.treatment is Treatment.KEEP:
             return []
         found = [outline_of(face)[0]]
         neutral = self._neutral(face.track)
-        if face.points is not None and neutral is not None:
-            found.append(Region.of(Head.of(face.points), neutral, plan.cover).outline)
+        if face.mesh is not None and neutral is not None:
+            found.append(Region.of(Head.of(face.mesh.points), neutral, plan.cover).outline)
         return found
 
     def _neutral(self, track: int) -> FloatArray | None:

@@ -14,7 +14,8 @@ import cv2
 import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.models import BlazeFace, Detection, Detector
+from ksame.models import BlazeFace, FaceDetector
+from ksame.models import Face as Detection
 from ksame.models.blazeface import SIDE
 from ksame.scene.looking.boxes import centre, side
 from ksame.scene.looking.detecting import roll_of
@@ -75,11 +76,11 @@ class Examiner:
 
     Parameters
     ----------
-    detector : Detector
+    detector : FaceDetector
         The one that finds faces.
     """
 
-    def __init__(self, detector: Detector) -> None:
+    def __init__(self, detector: FaceDetector) -> None:
         self._detector = detector
         self._second = BlazeFace()
 
@@ -114,13 +115,13 @@ class Examiner:
 
     def _detector_again(self, rgb: ByteArray, detection: Detection, tilt: float = 0.0) -> float:
         """Return the opinion of the detector on crops."""
-        box, roll = np.array(detection.box), roll_of(detection.points) + tilt
+        box, roll = np.array(detection.box), roll_of(detection.landmarks) + tilt
         again = [self._again(_cut(rgb, box, roll, face, reach, flip), face) for face, reach, flip in _CROPS]
         return float(np.mean(again))
 
     def _other(self, rgb: ByteArray, detection: Detection, tilt: float = 0.0) -> float:
         """Return the opinion of the second detector."""
-        box, roll = np.array(detection.box), roll_of(detection.points) + tilt
+        box, roll = np.array(detection.box), roll_of(detection.landmarks) + tilt
         crops = [(_cut(rgb, box, roll, SIDE / reach, reach, flip), reach) for reach, flip in _SECOND]
         return float(np.mean([self._opinion(crop, reach) for crop, reach in crops]))
 

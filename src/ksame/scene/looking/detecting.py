@@ -9,7 +9,8 @@ import cv2
 import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.models import Detection, Detector
+from ksame.models import Face as Detection
+from ksame.models import FaceDetector
 from ksame.models.detector import SMALLEST
 from ksame.photographs import TURNS
 from ksame.scene.looking.boxes import around, centre, inside, overlap, side
@@ -56,13 +57,13 @@ ALL = Share(0, 1)
 
 
 def search(
-    detector: Detector, rgb: ByteArray, options: Looking, *, coarse: bool = False, hard: Share | None = ALL
+    detector: FaceDetector, rgb: ByteArray, options: Looking, *, coarse: bool = False, hard: Share | None = ALL
 ) -> Search:
     """Search a whole frame of a recording.
 
     Parameters
     ----------
-    detector : Detector
+    detector : FaceDetector
     rgb : ndarray of shape (height, width, 3)
     options : Looking
     coarse : bool
@@ -88,7 +89,7 @@ def _parts_of(rgb: ByteArray, longest: int = _PART) -> list[_Part]:
     return [(rows, columns) for rows in _parts(rgb.shape[0], longest) for columns in _parts(rgb.shape[1], longest)]
 
 
-def _search_small(detector: Detector, rgb: ByteArray, where: _Part, score: float, least: float) -> list[Detection]:
+def _search_small(detector: FaceDetector, rgb: ByteArray, where: _Part, score: float, least: float) -> list[Detection]:
     """Search a part of a picture for small faces; enlarged as a whole it would take much memory."""
     height, width = rgb.shape[:2]
     rows, columns = where
@@ -104,7 +105,7 @@ def _search_small(detector: Detector, rgb: ByteArray, where: _Part, score: float
             or (top + high < height and y + h > high - 1)
         )
         if not cut and one.side <= _SMALL:
-            found.append(Detection((x + left, y + top, w, h), one.points + np.array([left, top]), one.score))
+            found.append(Detection((x + left, y + top, w, h), one.landmarks + np.array([left, top]), one.score))
     return found
 
 
@@ -121,7 +122,7 @@ def _parts(length: int, longest: int = _PART) -> list[slice]:
     return [slice(start, start + size) for start in np.linspace(0, length - size, count).astype(int).tolist()]
 
 
-def search_still(detector: Detector, rgb: ByteArray) -> Search:
+def search_still(detector: FaceDetector, rgb: ByteArray) -> Search:
     """Search a photograph: small faces and turned ones always."""
     found = detector.detect(rgb, score=STILL)
     turned = SMALLEST if rgb.shape[0] * rgb.shape[1] <= _STILL_SMALL_PICTURE else _TURNED
@@ -131,12 +132,12 @@ def search_still(detector: Detector, rgb: ByteArray) -> Search:
     return Search(distinct([one for one in found if one.side >= LEAST]), SMALLEST)
 
 
-def search_near(detector: Detector, rgb: ByteArray, box: FloatArray, roll: float, score: float) -> Detection | None:
+def search_near(detector: FaceDetector, rgb: ByteArray, box: FloatArray, roll: float, score: float) -> Detection | None:
     """Look for a face about where it is expected.
 
     Parameters
     ----------
-    detector : Detector
+    detector : FaceDetector
     rgb : ndarray of shape (height, width, 3)
     box : ndarray of shape (4,)
     roll : float
@@ -167,7 +168,7 @@ def search_near(detector: Detector, rgb: ByteArray, box: FloatArray, roll: float
             if abs(sin) < 0.7 * scale and cos > 0:  # nearly upright: the box itself, not the one about its corners
                 left, top, wide, high = middle[0] - w / scale / 2, middle[1] - h / scale / 2, w / scale, h / scale
             best = Detection(
-                (float(left), float(top), float(wide), float(high)), (found.points - shift) @ back.T, found.score
+                (float(left), float(top), float(wide), float(high)), (found.landmarks - shift) @ back.T, found.score
             )
     return best
 

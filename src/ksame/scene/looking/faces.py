@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.faces.registration import Similarity
-from ksame.models import Detection, Mesh, five_points
+from ksame.models import Face as Detection
+from ksame.models import Mesh, five_points
 from ksame.models.pictures import warp
 from ksame.scene.looking.boxes import around, centre, grown, side
 from ksame.scene.looking.confirming import Verdict
@@ -39,7 +40,7 @@ class Found:
         """How far the head is tilted, in radians."""
         if self.mesh is not None:
             return roll_of(five_points(self.mesh))
-        return 0.0 if self.detection is None else roll_of(self.detection.points)
+        return 0.0 if self.detection is None else roll_of(self.detection.landmarks)
 
 
 def found_by(mesh: Mesh | None, detection: Detection | None) -> Found:

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray
+from ksame.models import Source
 from ksame.scene.looking.boxes import grown
 from ksame.scene.looking.options import Looking
 from ksame.scene.looking.smoothing import CONTEXT, smooth
 from ksame.scene.looking.storage import BLENDSHAPES, BOX, POINTS, POSE, SMALL
-from ksame.scene.sightings import N_POINTS, How
+from ksame.scene.sightings import N_POINTS
 
 _SLACK = 7.0  # degrees that a head must turn back before its mesh is believed again
 _FLICKER = 3  # frames; meshes for fewer among frames without are dropped
@@ -38,7 +39,7 @@ class Plan:
     first : int
     lead : int
         Filled frames before the first that was seen.
-    boxes, poses, blendshapes, how : ndarray
+    boxes, poses, blendshapes, source : ndarray
         As in :class:`ksame.scene.sightings.Track`.
     meshed : ndarray of shape (n_frames,)
         Where points will be.
@@ -51,7 +52,7 @@ class Plan:
     boxes: FloatArray
     poses: FloatArray
     blendshapes: FloatArray
-    how: NDArray[np.uint8]
+    source: NDArray[np.uint8]
     meshed: NDArray[np.bool_]
     measured: NDArray[np.bool_]
 
@@ -95,8 +96,8 @@ def plan(
     away = _distance(seen)
     growth = np.where(seen, _SEEN, np.minimum(_FILLED + _MORE * away, _MOST)) if confirmed else np.ones(len(small))
     boxes = np.where(meshed[:, None], boxes, grown(boxes, growth))
-    how = np.where(seen & (measured | ~meshed), How.SEEN, How.FILLED).astype(np.uint8)
-    return Plan(first - lead, lead, boxes, poses, blendshapes, how, meshed, measured)
+    source = np.where(seen & (measured | ~meshed), Source.DETECTED, Source.INTERPOLATED).astype(np.uint8)
+    return Plan(first - lead, lead, boxes, poses, blendshapes, source, meshed, measured)
 
 
 def write_points(rows: NDArray[np.float32], plan: Plan, out: NDArray[np.float32]) -> None:

@@ -17,7 +17,8 @@ from typing import TypeAlias
 import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.models import Detection, Detector, FaceMesh, Mesh
+from ksame.models import Face as Detection
+from ksame.models import FaceDetector, FaceMesh, Mesh
 from ksame.scene.looking.boxes import centre, overlap, side
 from ksame.scene.looking.confirming import Examiner, Verdict
 from ksame.scene.looking.detecting import Search, same_face, search_near
@@ -81,7 +82,7 @@ class Eyes:
 
     def __init__(self, options: Looking) -> None:
         self.options = options
-        self.detector = Detector()
+        self.detector = FaceDetector()
         self.mesh = FaceMesh()
         self._examiner = Examiner(self.detector)
 

@@ -33,7 +33,7 @@ SHAPES: dict[str, tuple[tuple[int, ...], type[Any]]] = {
     "points": ((N_POINTS, 3), np.float32),
     "blendshapes": ((52,), np.float32),
     "poses": ((3,), np.float32),
-    "how": ((), np.uint8),
+    "source": ((), np.uint8),
 }
 BOX, POSE, BLENDSHAPES, POINTS = slice(0, 4), slice(4, 7), slice(7, 59), slice(59, 59 + 3 * N_POINTS)
 SMALL = slice(0, 59)  # everything but the points

@@ -33,14 +33,15 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from ksame.errors import InputError, OutputError
+from ksame.models import Source
 from ksame.privacy.documents import read_bytes, read_document
-from ksame.scene.sightings import N_POINTS, Cast, Found, How, Person, Track
+from ksame.scene.sightings import N_POINTS, Cast, Found, Person, Track
 
 SCHEMA, VERSION = "ksame/tracks", 2
 _BLOCK = 64  # frames whose meshes are packed together
 _POSE, _BLENDSHAPES, _POINTS = slice(0, 3), slice(3, 55), slice(55, 55 + 3 * N_POINTS)
 _SCALES = np.array([100.0] * 3 + [10_000.0] * 52 + [100.0] * (3 * N_POINTS))
-_WORDS = {How.SEEN: "seen", How.FILLED: "filled", How.ADDED: "added"}
+_WORDS = {Source.DETECTED: "seen", Source.INTERPOLATED: "filled", Source.ADDED: "added"}
 _LONGEST = 1 << 30  # frames
 _NAME = r"^[\w][\w .'-]*$"
 """What people may be called: words that stand in tables and on command lines as they are."""
@@ -159,7 +160,7 @@ def _lines(cast: Cast) -> Iterator[str]:
         yield "  " + json.dumps(head)[:-1] + ', "frames": [\n'
         for j in range(len(track)):
             box = [round(float(value), 2) for value in track.boxes[j]]
-            row_ = [track.first + j, _WORDS[How(int(track.how[j]))], *box]
+            row_ = [track.first + j, _WORDS[Source(int(track.source[j]))], *box]
             yield "   " + json.dumps(row_) + ("," if j + 1 < len(track) else "") + "\n"
         yield '   ],\n   "meshes": [\n'
         blocks = list(_blocks(track.meshed()))
@@ -270,8 +271,8 @@ def _cast(content: _File) -> Cast:
 
 def _is_good(track: Track, frame: int, person: str) -> bool:
     """Tell whether a frame that was among the best still is one of this person, with a mesh."""
-    sighting = track.at(frame)
-    return track.person == person and sighting is not None and sighting.points is not None
+    face = track.at(frame)
+    return track.person == person and face is not None and face.mesh is not None
 
 
 def _track(track: _Track, content: _File) -> Track:
@@ -291,15 +292,15 @@ def _track(track: _Track, content: _File) -> Track:
     boxes = np.stack([np.interp(frames, at, column) for column in given.T], axis=1).astype(np.float32)
     codes = {word: how for how, word in _WORDS.items()}
     lines = np.array([codes[row[1]] for row in track.frames], dtype=np.uint8)
-    how = np.full(n, How.ADDED if np.all(lines == How.ADDED) else How.FILLED, dtype=np.uint8)
-    how[at - first] = lines
+    source = np.full(n, Source.ADDED if np.all(lines == Source.ADDED) else Source.INTERPOLATED, dtype=np.uint8)
+    source[at - first] = lines
     arrays: dict[str, NDArray[Any]] = {
         "points": np.full((n, N_POINTS, 3), np.nan, dtype=np.float32),
         "blendshapes": np.zeros((n, 52), dtype=np.float32),
         "poses": np.zeros((n, 3), dtype=np.float32),
     }
     kept = np.zeros(n, dtype=bool)
-    kept[at - first] = lines != How.ADDED
+    kept[at - first] = lines != Source.ADDED
     for block in track.meshes:
         values = _unpacked(block, number)
         here = np.arange(block.first, block.first + block.count) - first
@@ -308,4 +309,4 @@ def _track(track: _Track, content: _File) -> Track:
         arrays["poses"][here[use]] = values[use, _POSE]
         arrays["blendshapes"][here[use]] = values[use, _BLENDSHAPES]
         arrays["points"][here[use]] = values[use, _POINTS].reshape(-1, N_POINTS, 3)
-    return Track(number, track.person, first, boxes, how=how, **arrays, confirmed=track.confirmed)
+    return Track(number, track.person, first, boxes, source=source, **arrays, confirmed=track.confirmed)

@@ -280,7 +280,7 @@ def _finished(watcher: _Watcher, work: Path | None) -> Cast:
     places, start = [], 0
     for number, (one, p) in enumerate(zip(ended, plans, strict=True), start=1):
         span = slice(start, start + len(p))
-        for name in ("boxes", "poses", "blendshapes", "how"):
+        for name in ("boxes", "poses", "blendshapes", "source"):
             arrays[name][span] = getattr(p, name)
         write_points(one.face.spool.rows(one.face.length), p, arrays["points"][span])
         one.face.spool.drop()
