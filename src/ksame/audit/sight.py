@@ -20,6 +20,7 @@ from ksame.audit.material import Material, Pair
 from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray, FloatArray, quantise
 from ksame.faces.registration import Template, register
+from ksame.geometry import overlap
 from ksame.models import Face, FaceDetector, FaceMesh, Mesh
 from ksame.models.pictures import as_rgb8
 from ksame.photographs import PRESENCE, TURNS
@@ -151,7 +152,7 @@ class Eye:
             return Seen(shape, detected=False)
         better = restorer.restored(rgb, box)
         again = self._choose(self._detector.detect(better), shape, like)
-        if again is not None and _overlap(again.box, box) > _OVERLAP:
+        if again is not None and overlap(np.array(again.box), np.array(box))[0, 0] > _OVERLAP:
             box, points = again.box, again.landmarks
         return _cut_out(better, points, box, None, detected=first is not None)
 
@@ -181,8 +182,9 @@ class Eye:
         if not found:
             return None
         if like is not None and like.box is not None and like.shape == shape:
-            here = max(found, key=lambda d: _overlap(d.box, like.box))
-            if _overlap(here.box, like.box) > _OVERLAP:
+            shared = overlap(np.array([face.box for face in found]), np.array(like.box))[:, 0]
+            here = found[int(shared.argmax())]
+            if shared.max() > _OVERLAP:
                 return here
         return max(found, key=lambda d: d.side)
 
@@ -271,19 +273,3 @@ def _reduced(rgb: ByteArray) -> tuple[ByteArray, float]:
         return rgb, 1.0
     size = (max(1, rgb.shape[1] // times), max(1, rgb.shape[0] // times))
     return np.asarray(cv2.resize(rgb, size, interpolation=cv2.INTER_AREA), dtype=np.uint8), 1.0 / times
-
-
-def _overlap(a: tuple[float, ...] | None, b: tuple[float, ...] | None) -> float:
-    """Return intersection over union of two boxes.
-
-    Examples
-    --------
-    >>> _overlap((0, 0, 2, 2), (1, 0, 2, 2))
-    0.3333333333333333
-    """
-    if a is None or b is None:
-        return 0.0
-    wide = max(0.0, min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0]))
-    high = max(0.0, min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1]))
-    common = wide * high
-    return common / (a[2] * a[3] + b[2] * b[3] - common)

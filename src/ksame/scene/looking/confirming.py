@@ -14,10 +14,10 @@ import cv2
 import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.geometry import centre, side
 from ksame.models import BlazeFace, FaceDetector
 from ksame.models import Face as Detection
 from ksame.models.blazeface import SIDE
-from ksame.scene.looking.boxes import centre, side
 from ksame.scene.looking.detecting import roll_of
 from ksame.scene.looking.options import Looking
 

@@ -9,11 +9,11 @@ import cv2
 import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.geometry import around, centre, inside, overlap, side
 from ksame.models import Face as Detection
 from ksame.models import FaceDetector
 from ksame.models.detector import SMALLEST
 from ksame.photographs import TURNS
-from ksame.scene.looking.boxes import around, centre, inside, overlap, side
 from ksame.scene.looking.options import Looking
 
 STILL = 0.4

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray
+from ksame.geometry import grown
 from ksame.models import Source
-from ksame.scene.looking.boxes import grown
 from ksame.scene.looking.options import Looking
 from ksame.scene.looking.smoothing import CONTEXT, smooth
 from ksame.scene.looking.storage import BLENDSHAPES, BOX, POINTS, POSE, SMALL

@@ -17,9 +17,9 @@ from typing import TypeAlias
 import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.geometry import centre, overlap, side
 from ksame.models import Face as Detection
 from ksame.models import FaceDetector, FaceMesh, Mesh
-from ksame.scene.looking.boxes import centre, overlap, side
 from ksame.scene.looking.confirming import Examiner, Verdict
 from ksame.scene.looking.detecting import Search, same_face, search_near
 from ksame.scene.looking.faces import Face, Found, found_by

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ksame.faces.faceset import FloatArray
-from ksame.scene.looking.boxes import centre, side
+from ksame.geometry import centre, side
 
 _SOON = 45  # frames within which a track without a face to recognise may go on as another
 _NEAR = 1.0  # how far off, in sides, it may then be
