@@ -12,10 +12,10 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+from ksame.scene.pipeline import Job, Options, deidentify_scenes
 from PIL import Image
 
 from benchmarks.scene_looks import clip_sheet, photograph_sheet, read, save
-from ksame.scene.pipeline import Job, Options, deidentify_scenes
 
 WIDTH = 1080
 KINDS = {

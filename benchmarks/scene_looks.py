@@ -10,11 +10,11 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from ksame.scene.pipeline import Job, Options, deidentify_scenes
 from PIL import Image
 
 from ksame.heads import Cover
 from ksame.scene.media import open_media
-from ksame.scene.pipeline import Job, Options, deidentify_scenes
 
 PICTURES, CLIPS = (".jpg", ".jpeg", ".png"), (".mp4", ".mov", ".mkv", ".avi", ".webm", ".wmv", ".gif")
 

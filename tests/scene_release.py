@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import numpy as np
+from ksame.scene.pipeline import Done, Job, Options, Result
+from ksame.scene.work import hashes
 from PIL import Image
 
 from ksame.heads import Cover
@@ -13,10 +15,8 @@ from ksame.scene.composing import Plan, Treatment
 from ksame.scene.exposure import KEPT, Shown
 from ksame.scene.linkage import link
 from ksame.scene.people import Everyone
-from ksame.scene.pipeline import Done, Job, Options, Result
 from ksame.scene.risk import AtRisk, as_csv
 from ksame.scene.sightings import Cast, Person
-from ksame.scene.work import hashes
 
 PLANS = {
     **dict.fromkeys(("P1", "P2", "P3"), Plan(Treatment.REPLACE, None, Cover.HEAD)),

@@ -11,9 +11,9 @@ import av
 import jsonschema
 import numpy as np
 import pytest
+from ksame.app.gathering import gather, places
 from PIL import Image
 
-from ksame.app.gathering import gather, places
 from ksame.errors import UsageError
 from ksame.scene.certificate import scene_certificate_schema
 from ksame.synthetic.talking import write_talking_head

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 import pytest
+from ksame.scene.pipeline import Job, Options, deidentify_scenes
 from PIL import Image
 
 from ksame import synthetic
@@ -16,7 +17,6 @@ from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Composer, Plan, Treatment
 from ksame.scene.identities import Loop
 from ksame.scene.looking import look
-from ksame.scene.pipeline import Job, Options, deidentify_scenes
 from ksame.scene.plan_storage import load_choice, save_choice
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from ksame.scene.pipeline import Done, Job, Options, Result
+from ksame.scene.work import Finished, Work, hashes, may_replace
 
 from ksame.errors import InputError, OutputError
 from ksame.heads import Cover
@@ -19,11 +21,9 @@ from ksame.scene.composing import Plan, StandIn, Treatment
 from ksame.scene.exposure import Shown
 from ksame.scene.linkage import SceneLinkage, link
 from ksame.scene.people import Everyone
-from ksame.scene.pipeline import Done, Job, Options, Result
 from ksame.scene.risk import AtRisk, as_csv, stretches
 from ksame.scene.sightings import Cast, Person, Track
 from ksame.scene.verification import certificate_of, verify_scenes
-from ksame.scene.work import Finished, Work, hashes, may_replace
 
 FOLDER = Path("/nowhere/out")
 

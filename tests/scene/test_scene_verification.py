@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from ksame.scene.pipeline import Done, Job, Options, Result
 
 from ksame.errors import InputError
 from ksame.privacy.findings import conclusion, passed
@@ -13,7 +14,6 @@ from ksame.scene.choosing import Choice
 from ksame.scene.composing import Plan, Treatment
 from ksame.scene.linkage import SceneLinkage
 from ksame.scene.people import Everyone
-from ksame.scene.pipeline import Done, Job, Options, Result
 from ksame.scene.sightings import Cast, Person
 from ksame.scene.verification import certificate_of, verify_scenes
 from scene_release import write_scene_release

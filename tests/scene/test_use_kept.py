@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from ksame.scene.pipeline import Job, Options, deidentify_scenes
+
 from ksame.synthetic.talking import write_talking_head
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -23,9 +23,10 @@ from ksame.privacy.invention import InventedRegion
 from ksame.privacy.signing import sign
 from ksame.scene.choosing import K_DIFF, K_SAME_M, SOMEONE_ELSE
 from ksame.scene.composing import Treatment
+from ksame.scene.config import JobConfig
 from ksame.scene.masking import FILL, MASKS
 from ksame.scene.media.output import timeless
-from ksame.scene.pipeline import Options, Result
+from ksame.scene.result import JobResult
 from ksame.scene.risk import NOBODY, WHOLE_FILE, AtRisk
 
 if TYPE_CHECKING:
@@ -153,22 +154,22 @@ def scene_certificate_schema() -> dict[str, Any]:
     return schema
 
 
-def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
+def certify(result: JobResult, options: JobConfig, folder: Path) -> SceneCertificate:
     """Certify what was written.
 
     Nothing of it tells who became whom, when anything happened, or what the originals were called.
 
     Parameters
     ----------
-    result : Result
-    options : Options
+    result : JobResult
+    options : JobConfig
     folder : Path
         Where the certificate will lie; outputs are named from there.
     """
     counts = _counts(result)
     files = {
-        (done.job.destination.parent.relative_to(folder) / name).as_posix(): digest
-        for done in result.done
+        (done.output.parent.relative_to(folder) / name).as_posix(): digest
+        for done in result.files
         for name, digest in done.files.items()
     }
     k_real = result.choice.k_real(result.shown)
@@ -197,19 +198,19 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
     )
 
 
-def _counts(result: Result) -> SceneCounts:
+def _counts(result: JobResult) -> SceneCounts:
     """Count everybody once: whoever is shown in any frame is kept, whatever became of them in others."""
     unsure, shown = result.everyone.unsure, result.shown
     kept = sum(one.confirmed for one in shown.values())
     plans = [plan for name, plan in result.choice.plans.items() if name not in unsure and name not in shown]
     treated = Counter(plan.treatment for plan in plans)
     instead = sum(plan.stands_in for plan in plans)
-    at_risk = [[one for one in done.at_risk if one.masked] for done in result.done]
+    at_risk = [[one for one in done.at_risk if one.masked] for done in result.files]
     return SceneCounts(
-        files=len(result.done),
+        files=len(result.files),
         unreadable=len(result.failed),
-        without_faces=sum(any(one.person == WHOLE_FILE for one in done.at_risk) for done in result.done),
-        frames=sum(done.n_frames for done in result.done),
+        without_faces=sum(any(one.person == WHOLE_FILE for one in done.at_risk) for done in result.files),
+        frames=sum(done.n_frames for done in result.files),
         people=len(plans) + kept,
         not_sure=len(unsure - set(shown)),
         not_sure_kept=len(shown) - kept,
@@ -219,7 +220,7 @@ def _counts(result: Result) -> SceneCounts:
         kept=kept + treated[Treatment.KEEP],
         faces_masked_instead=sum(len(one) for risks in at_risk for one in risks),
         frames_at_risk=sum(frames_at_risk(risks) for risks in at_risk),
-        frames_damaged=sum(frames_damaged(done.at_risk) for done in result.done),
+        frames_damaged=sum(frames_damaged(done.at_risk) for done in result.files),
     )
 
 
@@ -243,12 +244,12 @@ def frames_damaged(risks: Sequence[AtRisk]) -> int:
     return sum(len(one) for one in risks if one.person == NOBODY)
 
 
-def notes(options: Options, counts: SceneCounts) -> list[str]:
+def notes(options: JobConfig, counts: SceneCounts) -> list[str]:
     """Return what weakens the privacy of these files, in words for the publisher and the certificate."""
     found = []
     if options.span[0] > 0 or np.isfinite(options.span[1]):
         found.append(WITHIN_A_SPAN)
-    if not options.loop and options.method not in MASKS:
+    if not options.judged and options.method not in MASKS:
         found.append(NOT_JUDGED)
     if options.encoding.keep_metadata:
         found.append(METADATA_KEPT)
@@ -285,7 +286,7 @@ def kept_words(counts: SceneCounts) -> list[str]:
     return found
 
 
-def _likeness(result: Result) -> Likeness | None:
+def _likeness(result: JobResult) -> Likeness | None:
     judge = result.choice.judge
     alike = [value for name, value in result.choice.likeness.items() if name not in result.shown]
     if judge is None or not alike:

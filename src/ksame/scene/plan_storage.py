@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import zlib
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from ksame.errors import InputError, OutputError
+from ksame.errors import InputError
+from ksame.files import write_atomic
 from ksame.heads.drawing import Looks
 from ksame.heads.head import Cover
 from ksame.heads.surrogate import Surrogate
@@ -26,14 +26,8 @@ from ksame.scene.composing import Plan, Treatment
 _VERSION = 1
 
 
-def save_choice(choice: Choice, path: Path, key: str) -> None:
-    """Keep a plan, readable by its owner only; it is there as a whole or not at all.
-
-    Parameters
-    ----------
-    key : str
-        A hash of everything that it was decided from.
-    """
+def save_choice(choice: Choice, path: Path) -> None:
+    """Keep a plan, readable by its owner only; it is there as a whole or not at all."""
     faces: list[Surrogate] = []
     for plan in choice.plans.values():
         if plan.surrogate is not None and all(plan.surrogate is not face for face in faces):
@@ -41,7 +35,6 @@ def save_choice(choice: Choice, path: Path, key: str) -> None:
     numbers = {id(face): number for number, face in enumerate(faces)}
     index = {
         "version": _VERSION,
-        "key": key,
         "plans": {
             name: [plan.treatment.value, numbers.get(id(plan.surrogate)), plan.cover.value, plan.stands_in]
             for name, plan in choice.plans.items()
@@ -58,33 +51,22 @@ def save_choice(choice: Choice, path: Path, key: str) -> None:
         arrays[f"rest{number}"] = np.array([*face.looks.iris, face.born, face.tone], dtype=np.float64)
     data = io.BytesIO()
     np.savez(data, **arrays)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.unlink(missing_ok=True)
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            stream.write(data.getvalue())
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: the plan cannot be kept ({error.strerror}). Make room, and resume.") from error
+    write_atomic(path, data.getvalue(), private=True)
 
 
-def load_choice(path: Path, key: str) -> Choice | None:
-    """Return the plan that was kept; None where none was.
+def load_choice(path: Path) -> Choice:
+    """Return the plan that was kept.
 
     Raises
     ------
     InputError
-        When it is damaged, or was decided from something else.
+        When it is damaged.
     """
-    if not path.is_file():
-        return None
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             index = json.loads(stored["index"].tobytes())
-            if (index["version"], index["key"]) != (_VERSION, key):
-                raise ValueError("it was made for other files, tracks or options")
+            if index["version"] != _VERSION:
+                raise ValueError(f"version {index['version']}, not {_VERSION}")
             return _choice(index, dict(stored))
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error) as error:
         raise InputError(
