@@ -14,11 +14,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
-    TaskID,
     BarColumn,
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
 )

@@ -133,11 +133,9 @@ def deidentify_media(
     1
     """
     config, options = config or JobConfig(), options or ReleaseOptions()
-    config = replace(config, **_wishes(people)) if people else config
-    progress = _progress(on_progress)
-    inputs = find_inputs(
-        [paths] if isinstance(paths, (str, Path)) else paths, frames=options.frames, output=Path(output)
-    )
+    config = _with_wishes(config, people) if people else config
+    paths = [paths] if isinstance(paths, (str, Path)) else paths
+    inputs = find_inputs(paths, frames=options.frames, output=Path(output))
     places = output_paths(
         inputs,
         output,
@@ -158,16 +156,18 @@ def deidentify_media(
         options.force,
     )
     made = places.make_folders()
-    published: list[SceneCertificate] = []
+    certificates: list[SceneCertificate] = []
+
+    def publish(result: JobResult) -> None:
+        certificates.append(_publish(result, config, places, options))
+
     try:
-        result = run(
-            job, progress=_progress(on_progress), on_done=lambda result: published.append(_publish(result, config, places, options))
-        )
+        result = run(job, progress=_progress(on_progress), on_done=publish)
     finally:
         for folder in made:
             with suppress(OSError):  # an output is in it
                 folder.rmdir()
-    return MediaRelease(result.files, result.failed, published[0], places, result)
+    return MediaRelease(result.files, result.failed, certificates[0], places, result)
 
 
 def check_sheet(path: Path, *, may_exist: bool) -> None:
