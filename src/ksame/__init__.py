@@ -21,18 +21,24 @@ from ksame.synthetic import synthetic
 
 if TYPE_CHECKING:
     from ksame.audit import audit
+    from ksame.scene.config import JobConfig
+    from ksame.scene.release import MediaRelease, ReleaseOptions, deidentify_media
     from ksame.verification import verify
 
 __all__ = [
     "REGISTRY",
     "Certificate",
     "FaceSet",
+    "JobConfig",
     "Linkage",
+    "MediaRelease",
     "Recipe",
     "Release",
+    "ReleaseOptions",
     "Template",
     "audit",
     "deidentify",
+    "deidentify_media",
     "load_folder",
     "load_photographs",
     "read_release",
@@ -44,12 +50,21 @@ __all__ = [
 ]
 
 
+_LATER = {
+    "JobConfig": "ksame.scene.config",
+    "MediaRelease": "ksame.scene.release",
+    "ReleaseOptions": "ksame.scene.release",
+    "deidentify_media": "ksame.scene.release",
+    "verify": "ksame.verification",
+}
+
+
 def __getattr__(name: str) -> Any:
     """Load what takes long to load when it is first used."""
     if name == "audit":  # the package itself, which can be called
         return import_module("ksame.audit")
-    if name == "verify":
-        return import_module("ksame.verification").verify
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'ksame' has no attribute {name!r}")
 
 
