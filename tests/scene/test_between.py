@@ -137,5 +137,5 @@ def test_an_error_on_the_way_is_raised(scene, network):
     with pytest.raises(OSError, match="ends here"):
         list(composed(broken(), composer(scene[1], network)))
     bad = [*scene[0][:4], replace(scene[0][4], pixels=cv2.cvtColor(scene[0][4].pixels, cv2.COLOR_RGB2GRAY))]
-    with pytest.raises((ValueError, IndexError)):
+    with pytest.raises((ValueError, IndexError, cv2.error)):
         list(composed(bad, composer(scene[1], network)))
