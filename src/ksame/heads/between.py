@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray
 from ksame.models.finisher import Image
+from ksame.spaces.facemodel.geometry import EYES
 
-# How far points may move from one of the two to the other, and be off the straight line between them, in sides of the
-# square. Beyond that there is something to be seen that neither of them has: teeth, a lid, the other cheek.
-_MOVED, _BENT = 0.05, 0.01
-_WAY = cv2.INTER_LINEAR
+# How far points may move from one of the two to the other, and be off the straight line between them, lids less than
+# others, in sides of the square. Beyond, there is something to be seen that neither has: teeth, a lid, another cheek.
+_MOVED, _BENT, _BLINKED = 0.1, 0.02, 0.01
 _STILL = 0.001  # sides that all points may be away to be where they were: a quarter of a pixel
+_LIDS = np.unique([point for ring in EYES for point in ring])
 _CELLS = 64  # of the grid on which the bending is reckoned, along a side
 _NEAR, _FAR, _TRUST = 0.8, 5.0, 0.02  # cells over which it is smoothed: where there are points, and beyond them
 
@@ -48,8 +49,8 @@ def between(first: Made, places: FloatArray, last: Made, share: float) -> Image 
 def _alike(first: FloatArray, now: FloatArray, last: FloatArray, share: float) -> bool:
     """Tell whether a head changes little between two frames, and nearly in a straight line."""
     moved = np.hypot(*(last - first).T).max()
-    bent = np.hypot(*(now - first - share * (last - first)).T).max()
-    return bool(moved < _MOVED and bent < _BENT)
+    bent = np.hypot(*(now - first - share * (last - first)).T)
+    return bool(moved < _MOVED and bent.max() < _BENT and bent[_LIDS].max() < _BLINKED)
 
 
 def _bent(made: Made, places: FloatArray) -> Image:
@@ -62,7 +63,7 @@ def _bent(made: Made, places: FloatArray) -> Image:
     x, y = (cv2.resize(np.ascontiguousarray(part), (size, size)) for part in (x, y))
     across = np.arange(size, dtype=np.float32)
     x, y = x + across, y + across[:, None]
-    return np.asarray(cv2.remap(made.square, x, y, _WAY, borderMode=cv2.BORDER_REPLICATE), dtype=np.float32)
+    return np.asarray(cv2.remap(made.square, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE), dtype=np.float32)
 
 
 def _spread(places: FloatArray, away: FloatArray) -> NDArray[np.float32]:

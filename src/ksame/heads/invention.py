@@ -189,7 +189,7 @@ def _noise_of(part: ByteArray, hidden: Mask) -> float:
     response = np.abs(np.asarray(cv2.filter2D(grey, cv2.CV_32F, kernel)))
     use = cv2.dilate(hidden.view(np.uint8), np.ones((3, 3), np.uint8)) == 0
     use[[0, -1]] = use[:, [0, -1]] = False
-    values = response[1::2][use[1::2]]  # every second row is enough, in half the time
+    values = response[1::4][use[1::4]]  # a quarter of the rows is enough, in less time
     if not values.size:
         return 0.0
     return float(np.quantile(values, 0.35)) / 0.4538 / 6.0
