@@ -135,8 +135,7 @@ def _put(
     share = _share(inside, reach)
     shifted = matrix.copy()
     shifted[:, 2] += matrix[:, :2] @ [columns.start, rows.start]
-    way = cv2.INTER_CUBIC if side > len(head) else cv2.INTER_LINEAR  # reduced, both are equally sharp
-    flags = way | cv2.WARP_INVERSE_MAP
+    flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
     warped = cv2.warpAffine(head, shifted, part.shape[1::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
     new = cv2.addWeighted(warped, 127.5, _grain(part.shape), grain, 127.5)
     known = (~unknown).view(np.uint8)
