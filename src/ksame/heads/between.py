@@ -14,7 +14,7 @@ from ksame.spaces.facemodel.geometry import EYES
 
 # How far points may move from one of the two to the other, and be off the straight line between them, lids less than
 # others, in sides of the square. Beyond, there is something to be seen that neither has: teeth, a lid, another cheek.
-_MOVED, _BENT, _BLINKED = 0.1, 0.02, 0.01
+_MOVED, _BENT, _BLINKED = 0.05, 0.01, 0.005
 _STILL = 0.001  # sides that all points may be away to be where they were: a quarter of a pixel
 _LIDS = np.unique([point for ring in EYES for point in ring])
 _CELLS = 64  # of the grid on which the bending is reckoned, along a side

@@ -26,7 +26,7 @@ MAX_YAW = 65.0
 """Degrees beyond which a turned head is masked: nothing like it was among what the finisher learned from."""
 
 
-STEP = 6
+STEP = 3
 """In one of so many frames, the network makes every head; in the others, those unlike both beside them."""
 _BRIEF = 0.045  # seconds from frame to frame, at most, for heads to be mixed from those before and after
 _AHEAD = 2  # keys that are made ahead of the frames before them
