@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ksame.heads import Cover
+from ksame.heads import COVERS
 from ksame.scene.media import open_media
 from ksame.scene.pipeline import Job, Options, deidentify_scenes
 
@@ -22,8 +22,8 @@ PICTURES, CLIPS = (".jpg", ".jpeg", ".png"), (".mp4", ".mov", ".mkv", ".avi", ".
 def photograph_sheet(paths: list[Path], scratch: Path) -> Path:
     """Put originals above the same photographs with each cover."""
     rows = [[read(path) for path in paths]]
-    for cover in Cover:
-        jobs = [Job(path, scratch / f"{cover.value}-{number:03d}.png") for number, path in enumerate(paths)]
+    for cover in COVERS.values():
+        jobs = [Job(path, scratch / f"{cover.name}-{number:03d}.png") for number, path in enumerate(paths)]
         deidentify_scenes(jobs, Options(cover=cover), work=scratch / "work", seed=1, force=True)
         rows.append([read(job.destination) for job in jobs])
     height = min(picture.shape[0] for picture in rows[0])

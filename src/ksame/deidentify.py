@@ -43,7 +43,7 @@ from ksame.privacy.release import Release, encode_release, face_name, hashes_of,
 from ksame.privacy.rounding import rough
 from ksame.privacy.series import Occasion, continued, split
 from ksame.progress import Track, silent
-from ksame.recipes import REGISTRY, Recipe
+from ksame.recipes import Recipe
 from ksame.spaces import EigenSpace, FaceModels, FaceModelSpace, FaceSpace, PixelSpace
 
 
@@ -131,7 +131,7 @@ def deidentify(
     faces.require_varied()
     used = secrets.randbits(63) if seed is None else seed_number("deidentify", seed)
     given = provenance or Provenance()
-    if REGISTRY[recipe.name].promise != "nothing":
+    if recipe.method.promised is not NoGuarantee:
         faces, notes = one_name_each(faces, names, settled=() if after is None else after.people)
         given = replace(given, warnings=(*given.warnings, *notes))
         for note in notes:
@@ -169,7 +169,7 @@ def _next_release(
 ) -> tuple[Release, Linkage]:
     """Repeat the faces of a series and release newcomers among themselves; where they are too few, they wait."""
     after.require_series()
-    if not REGISTRY[recipe.name].promise.startswith(KAnonymity.name):
+    if recipe.method.promised is not KAnonymity:
         raise UsageError(f"{recipe.name} forms no groups that could be continued. Leave --after out.")
     series = after.history[-1]
     parts = split(faces, after)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksame.app import talk
+from ksame.app.options import SCENES, cover_help, level_help, method_help
 from ksame.errors import ExitCode, PrivacyWarning, UsageError, parameter_error, seed_number, whole_number
+from ksame.heads.covers import COVERS, HEAD
 
 if TYPE_CHECKING:
     from ksame.app.gathering import Places
-    from ksame.heads.head import Cover
     from ksame.scene.pipeline import Options, Result
 
 _FILES = "Input and output"
@@ -48,8 +49,7 @@ def deidentify_command(
         typer.Option(
             "--method",
             "-m",
-            help="someone-else, k-same-m, k-diff, or a mask: fill, blackout, pixelate, blur, threshold, noise, "
-            "noise-bw, bar-mask, t-mask.",
+            help=method_help(),
             rich_help_panel=_FACES,
         ),
     ] = "someone-else",
@@ -65,13 +65,9 @@ def deidentify_command(
     ] = 10,
     cover: Annotated[
         str,
-        typer.Option(
-            help="What is invented: the whole head, or the face alone. With face, hair and outline stay, and by them "
-            "recognisers still pick out many people.",
-            rich_help_panel=_FACES,
-        ),
-    ] = "head",
-    level: Annotated[float | None, typer.Option(help="Strength of a mask.", rich_help_panel=_FACES)] = None,
+        typer.Option(help=cover_help(), rich_help_panel=_FACES),
+    ] = HEAD.name,
+    level: Annotated[float | None, typer.Option(help=level_help(SCENES), rich_help_panel=_FACES)] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(help="Leave this person as they are, by the name in ksame people.", rich_help_panel=_WHO),
@@ -203,7 +199,7 @@ def deidentify_command(
     options = Options(
         method=method,
         k=k,
-        cover=parse_cover(cover),
+        cover=COVERS[cover],
         level=level,
         keep=tuple(keep or ()),
         only=tuple(only or ()),
@@ -360,16 +356,6 @@ def _check_places(
             raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
         if path.resolve() in {place.resolve() for place in wanted.destinations}:
             raise UsageError(f"{path}: the {name} and an output cannot have one name.")
-
-
-def parse_cover(text: str) -> Cover:
-    """Return the cover of a name."""
-    from ksame.heads.head import Cover
-
-    try:
-        return Cover(text)
-    except ValueError:
-        raise parameter_error("cover", "deidentify", f"one of {', '.join(c.value for c in Cover)}", text) from None
 
 
 def parse_time(text: str | None, default: float) -> float:

@@ -19,19 +19,21 @@ from threadpoolctl import threadpool_limits
 
 from ksame import __version__
 from ksame.errors import InputError, UsageError, seed_number, whole_number
-from ksame.heads.head import Cover
+from ksame.heads.covers import HEAD, Cover
 from ksame.models import SFace
 from ksame.models.finisher import finisher
 from ksame.progress import Track, silent
+from ksame.recipes import METHODS
 from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method
 from ksame.scene.composing import Composer, Plan, StandIn, composed, first_needed
 from ksame.scene.deciding import decide
 from ksame.scene.exposure import Shown, shown
+from ksame.scene.filling import rectangle
 from ksame.scene.first_pass import look_at, sourced, tracks_for
 from ksame.scene.looking import Looking, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
 from ksame.scene.looking.threads import one_opencv_thread
-from ksame.scene.masking import FILL, MASKS, Mask, rectangle
+from ksame.scene.masking import FILL, Mask
 from ksame.scene.media import Damaged, Encoding, Media, Output, check_destination, check_wishes, open_media
 from ksame.scene.people import Everyone, join
 from ksame.scene.plan_storage import load_choice, save_choice
@@ -51,7 +53,7 @@ class Options:
     Parameters
     ----------
     method : str
-        One of ``ksame.scene.choosing.METHODS``.
+        One of ``ksame.recipes.METHODS`` that works on scenes.
     k : int
         How many people share a face.
     cover : Cover
@@ -78,7 +80,7 @@ class Options:
 
     method: str = SOMEONE_ELSE
     k: int = 10
-    cover: Cover = Cover.HEAD
+    cover: Cover = HEAD
     level: float | None = None
     keep: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
@@ -94,8 +96,7 @@ class Options:
 
     def __post_init__(self) -> None:
         check_method(self.method, self.k)
-        if self.level is not None and self.method not in MASKS:
-            raise UsageError(f"{self.method} has no level; levels belong to the masks: {', '.join(MASKS)}.")
+        METHODS[self.method].at(self.level)
         Mask(self.masking, self.level)
         if self.workers is not None:
             whole_number("workers", "Options", self.workers, 1, MOST_WORKERS)
@@ -105,7 +106,7 @@ class Options:
     @property
     def masking(self) -> str:
         """The mask for whoever is masked on request."""
-        return self.method if self.method in MASKS else FILL
+        return self.method if METHODS[self.method].masks else FILL
 
 
 @dataclass(frozen=True)
@@ -266,15 +267,15 @@ def _run(
     workers = options.workers or default_workers([source.kind for _, _, source in media])
     options = replace(options, workers=workers)
     seen = _looked(media, state, options, tracks, failed, brake, recogniser, resume=resume, track=track)
+    recogniser.forget()
     everyone = join([one.cast for one in seen], options.looking.same_person)
     files = [(one.media, one.cast) for one in seen]
     key = _key(options, state.seed)
     plan, basis = state.folder / "plan.npz", _basis(key, seen, everyone, tracks)
     choice = load_choice(plan, basis) if resume else None
     if choice is None:
-        choice = decide(files, everyone, options, recogniser, state.seed, brake, track)
+        choice = decide(files, everyone, options, state.seed, brake, track)
         save_choice(choice, plan, basis)
-    recogniser.forget()
     give_back_memory()
 
     def write(one: _Seen) -> Done:
@@ -411,7 +412,7 @@ def _write(
         options.span,
         [rectangle(*region) for region in options.regions],
         work.seed,
-        None if options.method in MASKS else finisher(options.device),
+        None if METHODS[options.method].masks else finisher(options.device),
     )
     destination = one.job.destination
     force = force or (resume and may_replace(work.folder, one.number))

@@ -15,7 +15,7 @@ from ksame.heads.head import Head, Region
 from ksame.heads.invention import taken_away
 from ksame.models import Face
 from ksame.scene.composing import Composer, Treatment
-from ksame.scene.masking import outline_of
+from ksame.scene.filling import outline_of
 from ksame.scene.media import Frame
 from ksame.scene.neutral import neutral_of
 
