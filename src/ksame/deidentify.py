@@ -43,7 +43,7 @@ from ksame.privacy.release import Release, encode_release, face_name, hashes_of,
 from ksame.privacy.rounding import rough
 from ksame.privacy.series import Occasion, continued, split
 from ksame.progress import Track, silent
-from ksame.recipes import Recipe
+from ksame.recipes import METHODS, Recipe
 from ksame.spaces import EigenSpace, FaceModels, FaceModelSpace, FaceSpace, PixelSpace
 
 
@@ -422,10 +422,10 @@ def _software() -> dict[str, str]:
 
 
 def _warn_full_rank(recipe: Recipe, space: FaceSpace, n: int) -> None:
-    if recipe.name == "k-same-eigen" and isinstance(space, EigenSpace) and len(space.pca.components) >= n - 1:
+    equals = METHODS[recipe.name].equals
+    if equals and isinstance(space, EigenSpace) and len(space.pca.components) >= n - 1:
         warnings.warn(
-            f"{len(space.pca.components)} components describe {n} faces completely, so k-same-eigen equals "
-            f"k-same-pixel. "
+            f"{len(space.pca.components)} components describe {n} faces completely, so {recipe.name} equals {equals}. "
             "Ask for fewer with --components.",
             KsameWarning,
             stacklevel=3,

@@ -118,7 +118,7 @@ def recipe(
     >>> recipe("k-same-pixel", k=3).params()
     {'k': 3, 'grouping': 'greedy'}
     """
-    entry = METHODS.choose(name, lambda each: each.for_sets)
+    entry = METHODS.choose(name, lambda entry: entry.for_sets)
     method: Method = entry.build(**{key: value for key, value in params.items() if value is not None})
     if select is None and small_classes != "error":
         raise UsageError("Small classes come of a label that is kept; add --select, or leave --small-classes out.")
@@ -147,7 +147,7 @@ def recipe(
 _K, _ANY = "k-anonymity", "any recogniser"
 _NEWTON, _GROSS, _TOWARDS, _SUN = "Newton 2005", "Gross 2005", "Gross 2007", "Sun 2015"
 _NONE = ("nothing", "none")
-_NOBODY, _MASK = {"surrogate": "mean"}, InScenes()
+_MEAN, _MASK = {"surrogate": "mean"}, InScenes()
 _MODELS = ("aam", "model")
 
 for _entry in (
@@ -161,22 +161,23 @@ for _entry in (
         KSame,
         {"grouping": "greedy", "surrogate": "someone-else"},
         codings=(),
-        scenes=InScenes("a face of somebody who does not exist", judged=True),
+        scenes=InScenes(shares="a face of somebody who does not exist", judged=True),
     ),
     Entry(
         "k-same-pixel",
         "k people share the pixel mean of their faces",
         *(_K, f"1/k, {_ANY}", "k people", _NEWTON),
         KSame,
-        _NOBODY,
+        _MEAN,
     ),
     Entry(
         "k-same-eigen",
         "k people share the mean of their eigenface projections",
         *(_K, f"1/k, {_ANY}", "k people", _NEWTON),
         KSame,
-        _NOBODY,
+        _MEAN,
         codings=("eigen",),
+        equals="k-same-pixel",
     ),
     Entry(
         "k-same-m",
@@ -184,7 +185,7 @@ for _entry in (
         *(_K, f"1/k, {_ANY}", "k people; photographs", "Gross 2006"),
         KSame,
         codings=("model", "aam", "portrait"),
-        scenes=InScenes("the mean of the group's faces", fixed={"grouping": "mdav+refine"}),
+        scenes=InScenes(shares="the mean of the group's faces", fixed={"grouping": "mdav+refine"}),
     ),
     Entry(
         "k-same-furthest",

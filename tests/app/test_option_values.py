@@ -29,7 +29,7 @@ FORMS = {
 """How a number is spelt in options that take more than a number."""
 BY_METHOD = {
     "release": [entry.name for entry in METHODS.values() if entry.for_sets],
-    "deidentify": [entry.name for entry in METHODS.values() if entry.scenes is not None],
+    "deidentify": [entry.name for entry in METHODS.values() if entry.scenes.works],
 }
 BASES = {
     "release": ("{people}", "-o", "out"),

@@ -231,7 +231,7 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.
                     **{field: getattr(entry, field) for field in told},
                     "accepts": list(entry.parameters),
                     "params": entry.schema(),
-                    "scenes": entry.scenes is not None,
+                    "scenes": entry.scenes.works,
                 }
                 for entry in METHODS.values()
             ]
@@ -241,7 +241,7 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.
         *(Column("name", no_wrap=True), "what it does", "promise", "bound on recognition", "needs", "paper", "works on")
     )
     for entry in METHODS.values():
-        places = [place for place, works in (("face sets", entry.for_sets), ("scenes", entry.scenes)) if works]
+        places = [place for place, works in (("face sets", entry.for_sets), ("scenes", entry.scenes.works)) if works]
         words = (entry.summary, entry.promise, entry.bound, entry.needs, entry.paper)
         table.add_row(entry.name, *words, ", ".join(places))
     talk.show(table)

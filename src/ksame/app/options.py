@@ -14,7 +14,7 @@ from ksame.parameters import Spec
 from ksame.recipes import METHODS, Entry
 
 SETS = [entry for entry in METHODS.values() if entry.for_sets]
-SCENES = [entry for entry in METHODS.values() if entry.scenes is not None]
+SCENES = [entry for entry in METHODS.values() if entry.scenes.works]
 _SHORT = {"k": ("-k",)}
 
 

@@ -17,6 +17,8 @@ class InScenes:
 
     Attributes
     ----------
+    works : bool
+        Whether it means anything there.
     shares : str
         What the people of a group share, in the words of the certificate; empty for masks.
     judged : bool
@@ -29,6 +31,7 @@ class InScenes:
         Parameters that scenes choose.
     """
 
+    works: bool = True
     shares: str = ""
     judged: bool = False
     fills: bool = False
@@ -51,8 +54,10 @@ class Entry:
         In which it works on face sets, the default first; empty where it does not.
     aam : mapping of str to anything
         How the Active Appearance Model codes for it.
-    scenes : InScenes, optional
-        What it does to photographs and video; None where it means nothing there.
+    equals : str
+        The method that it is where its coding keeps all of a face; empty where there is none.
+    scenes : InScenes
+        What it does to photographs and video.
     """
 
     name: str
@@ -65,7 +70,12 @@ class Entry:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     codings: tuple[str, ...] = ("pixel",)
     aam: Mapping[str, Any] = field(default_factory=dict)
-    scenes: InScenes | None = None
+    equals: str = ""
+    scenes: InScenes = InScenes(works=False)
+
+    def __post_init__(self) -> None:
+        if self.masks and not self.scenes.fills and not hasattr(self.method, "apply"):
+            raise UsageError(f"{self.name} cannot mask faces in scenes: its method has no apply().")
 
     @property
     def for_sets(self) -> bool:
@@ -75,7 +85,7 @@ class Entry:
     @property
     def masks(self) -> bool:
         """Whether it covers faces in photographs and video; otherwise it gives others."""
-        return self.scenes is not None and not self.scenes.shares
+        return self.scenes.works and not self.scenes.shares
 
     @property
     def parameters(self) -> dict[str, Spec]:
@@ -124,8 +134,6 @@ def _stepped(owner: str, name: str, value: Any) -> Any:
     return chosen[0].build()
 
 
-def for_scenes(name: str) -> tuple[Entry, InScenes]:
-    """Return a method for photographs and video, and what it does there."""
-    entry = METHODS.choose(name, lambda each: each.scenes is not None)
-    assert entry.scenes is not None  # noqa: S101 -- chosen for it
-    return entry, entry.scenes
+def for_scenes(name: str) -> Entry:
+    """Return a method for photographs and video."""
+    return METHODS.choose(name, lambda entry: entry.scenes.works)

@@ -53,7 +53,7 @@ class EpsilonMap(Parameters):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not hasattr(self.over, "levels"):
-            raise parameter_error("over", self.name, "a method with levels", self.over.name)
+            raise parameter_error("over", self.name, "a method with levels", getattr(self.over, "name", self.over))
 
     @property
     def min_subjects(self) -> int:

@@ -21,7 +21,7 @@ from ksame.privacy.certificate import release_digest
 from ksame.privacy.documents import read_document
 from ksame.privacy.invention import InventedRegion
 from ksame.privacy.signing import sign
-from ksame.recipes import METHODS, for_scenes
+from ksame.recipes import METHODS
 from ksame.scene.composing import Treatment
 from ksame.scene.masking import FILL
 from ksame.scene.media.output import timeless
@@ -307,7 +307,7 @@ def statement(method: str, k: int | None, k_real: int | None, counts: SceneCount
         if counts.kept + counts.not_sure_kept:
             return "Everyone who was found is left as they are, because it was asked for: nothing is promised."
         return "No face was found: nothing is promised."
-    shared = f"one surrogate identity, {for_scenes(method)[1].shares}"
+    shared = f"one surrogate identity, {METHODS[method].scenes.shares}"
     filled = f"(groups are filled up to k = {k} with people who do not exist, who add no anonymity)"
     invented = InventedRegion().statement()
     if k_real == 1:

@@ -102,16 +102,16 @@ def make_plans(
         Whether the recogniser has a say at all.
     """
     check_method(method, k)
-    entry, there = for_scenes(method)
+    entry = for_scenes(method)
     masked = Plan(Treatment.MASK, stands_in=not entry.masks)
     plans = {name: masked if wish is Treatment.REPLACE else Plan(wish) for name, wish in wishes.items()}
     people = [subject for subject in subjects if wishes[subject.name] is Treatment.REPLACE]
     if entry.masks or loop is None or not people:
         return Choice(plans)
-    if there.judged:
+    if entry.scenes.judged:
         groups = choose(people, k, loop, rng, judged=judged, track=track)
     else:
-        groups = _grouped(entry.build(k=k, **there.fixed), people, loop, rng)
+        groups = _grouped(entry.build(k=k, **entry.scenes.fixed), people, loop, rng)
     likeness: dict[str, float] = {}
     numbers: dict[str, int] = {}
     counted: dict[str, int] = {}

@@ -33,7 +33,7 @@ def check_scene_claims(certificate: SceneCertificate) -> list[Finding]:
 
 def _method(certificate: SceneCertificate) -> list[str]:
     method = certificate.method
-    if method.name not in METHODS or METHODS[method.name].scenes is None:
+    if method.name not in METHODS or not METHODS[method.name].scenes.works:
         return [f"unknown method {method.name!r}"]
     wrong = []
     if method.cover not in COVERS:

@@ -38,7 +38,7 @@ class Mask:
     level: float | None = None
 
     def __post_init__(self) -> None:
-        entry, _ = for_scenes(self.name)
+        entry = for_scenes(self.name)
         if not entry.masks:
             raise UsageError(f"{self.name} gives people other faces; it is no mask.")
         entry.build(**entry.at(self.level))
@@ -46,7 +46,7 @@ class Mask:
     @property
     def needs_mesh(self) -> bool:
         """Whether it can only be put on a face whose eyes are known."""
-        return for_scenes(self.name)[1].needs_mesh
+        return for_scenes(self.name).scenes.needs_mesh
 
     def apply(self, onto: ByteArray, face: Face, rng: np.random.Generator) -> None:
         """Mask a face in a frame, in place.
@@ -54,9 +54,9 @@ class Mask:
         What is read and what is covered is ``onto`` itself, so that nothing of the original comes back where faces
         overlap.
         """
-        entry, there = for_scenes(self.name)
+        entry = for_scenes(self.name)
         outline, height = outline_of(face)
-        if there.fills:
+        if entry.scenes.fills:
             fill(onto, outline)
             return
         window = window_of(outline, onto.shape)
