@@ -41,7 +41,10 @@ def left_in(folder: Path) -> set[str]:
         (("-m", "k-same-eigen", "-k", 3, "--components", 12), "an integer in [1, 11] for 12 rows"),
         (("-k", 3, "--select", "kind"), "'rare-Wq3' (2 people). Lower k, or choose --small-classes merge or drop"),
         (("-k", 11, "--select", "kind", "--small-classes", "drop"), "No class of 'kind' has the 11 people"),
-        (("-k", 3, "--select", "gender", "--small-classes", "ignore"), "'error', 'merge' or 'drop'"),
+        (
+            ("-k", 3, "--select", "gender", "--small-classes", "ignore"),
+            "'small_classes' parameter of k-same-select must be one of error, merge, drop",
+        ),
         (("-m", "blur", "--select", "gender"), "blur alters every face by itself"),
         (("-k", 3, "--size", "big"), "must be WIDTHxHEIGHT"),
         (("-k", 3, "--size", "2x2"), "The 'width' parameter of Template"),

@@ -12,7 +12,7 @@ from rich.table import Column, Table
 from ksame import __version__
 from ksame.app import audit as auditing
 from ksame.app import models, talk
-from ksame.app.options import SETS, level_help, with_parameters
+from ksame.app.options import SETS, described, level_help, with_parameters
 from ksame.app.reproduce import reproduce_command
 from ksame.app.scene import deidentify_command, people_command
 from ksame.app.verdict import tell_findings, verify_scene_command
@@ -20,7 +20,9 @@ from ksame.claims import rebuild_recipe
 from ksame.errors import ExitCode, UsageError, parameter_error
 from ksame.faces import Template
 from ksame.heads import COVERS
+from ksame.methods import Select
 from ksame.models import RECOGNISERS
+from ksame.parameters import specs
 from ksame.privacy.findings import passed
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import read_release
@@ -84,9 +86,7 @@ def release(
     select: Annotated[
         str | None, typer.Option(help="Label to keep, such as gender or expression (k-Same-Select).")
     ] = None,
-    small_classes: Annotated[
-        str, typer.Option(help="Classes with fewer than k people: error, merge or drop.")
-    ] = "error",
+    small_classes: Annotated[str, typer.Option(help=described(specs(Select)["small_classes"]))] = "error",
     coding: Annotated[str | None, typer.Option(help="pixel, eigen, model (shipped), aam (built on the set).")] = None,
     portrait: Annotated[
         bool, typer.Option("--portrait", help="k-same-m: show faces as whole natural heads on a plain background.")

@@ -22,12 +22,16 @@ def _named(entries: Iterable[Entry]) -> str:
     return ", ".join(entry.name for entry in entries)
 
 
+def described(spec: Spec) -> str:
+    """Say what a parameter is, and what it may be."""
+    return spec.help + (f" ({', '.join(spec.choices)})" if spec.choices else "")
+
+
 def _sentence(told: Iterable[tuple[Entry, Spec]]) -> str:
     """Say what a parameter is, once for all methods that mean the same by it."""
     owners: dict[str, list[Entry]] = {}
     for entry, spec in told:
-        chosen = f" ({', '.join(spec.choices)})" if spec.choices else ""
-        owners.setdefault(f"{spec.help}{chosen}", []).append(entry)
+        owners.setdefault(described(spec), []).append(entry)
     return ". ".join(f"{_named(entries)}: {text}" for text, entries in owners.items()) + "."
 
 

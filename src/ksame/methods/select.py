@@ -38,7 +38,7 @@ class Select(Parameters):
     inner: Method
     label: str
     small_classes: Literal["error", "merge", "drop"] = parameter(
-        "error", "what becomes of classes with too few people", choices=("error", "merge", "drop")
+        "error", "what becomes of classes with fewer people than the method needs", choices=("error", "merge", "drop")
     )
 
     selectable = False
