@@ -154,8 +154,8 @@ for _entry in (
     Entry(
         "someone-else",
         "k people share the face of somebody who does not exist",
-        _K,
-        f"1/k real people, {_ANY}, by the face alone",
+        "a shared surrogate identity",
+        "none; the certificate counts the real people who share it",
         "photographs or video",
         "-",
         KSame,

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -126,6 +127,7 @@ def test_the_certificate_rebuilds_the_recipe(set_of, name):
     again = rebuild_recipe(release.certificate)
     assert again.params() == build(name).params()
     assert again.space.params() == build(name).space.params()
+    jsonschema.validate(release.certificate.method.params, METHODS[name].schema())
 
 
 @pytest.mark.parametrize("name", NAMES)

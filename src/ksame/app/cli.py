@@ -254,8 +254,9 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.
         recognisers.add_row(each.name, each.summary, each.licence)
     talk.show(recognisers)
     talk.say(
-        "Every method whose people share faces also takes --select LABEL. All promises are about the face region only; "
-        "in scenes a mask promises nothing."
+        "Every method whose people share faces also takes --select LABEL. All promises are about the face region only. "
+        "In scenes a mask promises nothing, and others promise only that the people of a group share one surrogate "
+        "identity."
     )
 
 
