@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ksame.heads import Cover
+from ksame.heads import COVERS
 from ksame.scene.config import Job, JobConfig
 from ksame.scene.job import run
 from ksame.scene.media import open_media
@@ -23,8 +23,8 @@ PICTURES, CLIPS = (".jpg", ".jpeg", ".png"), (".mp4", ".mov", ".mkv", ".avi", ".
 def photograph_sheet(paths: list[Path], scratch: Path) -> Path:
     """Put originals above the same photographs with each cover."""
     rows = [[read(path) for path in paths]]
-    for cover in Cover:
-        files = [(path, scratch / f"{cover.value}-{number:03d}.png") for number, path in enumerate(paths)]
+    for cover in COVERS.values():
+        files = [(path, scratch / f"{cover.name}-{number:03d}.png") for number, path in enumerate(paths)]
         run(Job(files, scratch / "work", JobConfig(cover=cover), seed=1, force=True))
         rows.append([read(output) for _, output in files])
     height = min(picture.shape[0] for picture in rows[0])

@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 from ksame.files import hash_tree
-from ksame.heads import Cover
+from ksame.heads import HEAD
 from ksame.models import SFace
 from ksame.scene.certificate import certify, write_certificate
 from ksame.scene.choosing import Choice, Judge
@@ -20,7 +20,7 @@ from ksame.scene.risk import AtRisk, as_csv
 from ksame.scene.sightings import Cast, Person
 
 PLANS = {
-    **dict.fromkeys(("P1", "P2", "P3"), Plan(Treatment.REPLACE, None, Cover.HEAD)),
+    **dict.fromkeys(("P1", "P2", "P3"), Plan(Treatment.REPLACE, None, HEAD)),
     "P4": Plan(Treatment.MASK, stands_in=True),
     "P5": Plan(Treatment.KEEP),
     "U1": Plan(Treatment.MASK),

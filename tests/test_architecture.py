@@ -12,6 +12,7 @@ ORDER = (
     "errors",
     "progress",
     "parameters",
+    "registry",
     "files",
     "faces",
     "geometry",

@@ -16,7 +16,7 @@ from ksame.deidentify import deidentify
 from ksame.faces import FaceSet, Template, load_folder, register
 from ksame.photographs import load_photographs
 from ksame.privacy import Certificate, Linkage, Release, read_release, write_release
-from ksame.recipes import REGISTRY, Recipe, recipe
+from ksame.recipes import METHODS, Recipe, recipe
 from ksame.synthetic import synthetic
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ksame.verification import verify
 
 __all__ = [
-    "REGISTRY",
+    "METHODS",
     "Certificate",
     "FaceSet",
     "JobConfig",

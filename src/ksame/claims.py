@@ -14,7 +14,7 @@ from ksame.privacy.findings import Finding, check
 from ksame.privacy.maps import EpsilonKMap, EpsilonMap, WrongMap, ZeroRecognition
 from ksame.privacy.models import KAnonymity, PrivacyModel, patterns
 from ksame.privacy.release import Release
-from ksame.recipes import REGISTRY, Recipe, recipe
+from ksame.recipes import METHODS, Recipe, recipe
 
 FIGURES = frozenset(
     (
@@ -122,7 +122,7 @@ def _too_few(certificate: Certificate, promise: KAnonymity) -> list[str]:
     """Return why a method cannot have given this k: fewer than asked for, which only one method may, and says so."""
     method, people = certificate.method, certificate.counts.subjects_released
     asked = method.params.get("k", 2)
-    if "k" not in REGISTRY[method.name].accepts and "select" not in method.params and promise.k != people:
+    if "k" not in METHODS[method.name].parameters and "select" not in method.params and promise.k != people:
         return [f"{method.name} gives all {people} people one face, but k = {promise.k} is promised"]
     admitted = method.name == "k-same-furthest" and any(method.name in text for text in certificate.warnings)
     if promise.k < asked and not admitted:

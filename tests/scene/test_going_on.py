@@ -10,7 +10,7 @@ from PIL import Image
 
 from ksame import synthetic
 from ksame.errors import InputError
-from ksame.heads.head import Cover
+from ksame.heads.covers import FACE
 from ksame.heads.surrogate import draw_surrogate
 from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Composer, Plan, Treatment
@@ -28,12 +28,12 @@ def choice() -> Choice:
     plans = {
         "P1": Plan(Treatment.REPLACE, shared),
         "P2": Plan(Treatment.REPLACE, shared),
-        "the guest": Plan(Treatment.REPLACE, other, Cover.FACE),
+        "the guest": Plan(Treatment.REPLACE, other, FACE),
         "P4": Plan(Treatment.MASK, stands_in=True),
         "U1": Plan(Treatment.KEEP),
     }
     groups = {"P1": 0, "P2": 0, "the guest": 1}
-    return Choice(plans, groups, {"P1": 0.1234567890123}, {"P1": 0, "P2": 1}, Judge("someone", 0.4), shared=False)
+    return Choice(plans, groups, {"P1": 0.1234567890123}, {"P1": 0, "P2": 1}, Judge("someone", 0.4))
 
 
 def test_a_plan_comes_back_as_it_was(choice, tmp_path):
@@ -42,7 +42,7 @@ def test_a_plan_comes_back_as_it_was(choice, tmp_path):
     assert path.stat().st_mode & 0o777 == 0o600
     assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["plan.npz"]
     read = load_choice(path)
-    for name in ("groups", "likeness", "counted", "judge", "shared"):
+    for name in ("groups", "likeness", "counted", "judge"):
         assert getattr(read, name) == getattr(choice, name)
     assert list(read.plans) == list(choice.plans)
     for name, plan in choice.plans.items():

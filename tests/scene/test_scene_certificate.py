@@ -11,7 +11,7 @@ import pytest
 
 from ksame.errors import InputError, OutputError
 from ksame.files import hash_tree
-from ksame.heads import Cover
+from ksame.heads import HEAD
 from ksame.models import SFace
 from ksame.privacy.findings import passed
 from ksame.scene.certificate import SceneCertificate, certify, frames_at_risk, scene_certificate_schema
@@ -52,11 +52,11 @@ def result(
     replaced = {n: 0 for n in names if plans[n].treatment is Treatment.REPLACE}
     counted = {n: i % (k_real or 1) for i, n in enumerate(replaced)}
     judge = Judge(SFace.name, SFace.threshold)
-    choice = Choice(plans, replaced, dict.fromkeys(replaced, likeness), counted, judge, shared=k_real is not None)
+    choice = Choice(plans, replaced, dict.fromkeys(replaced, likeness), counted, judge)
     return JobResult((done,), {}, choice, Everyone({(0, n): n for n in names}), (cast,), 987654321)
 
 
-REPLACED = Plan(Treatment.REPLACE, None, Cover.HEAD)
+REPLACED = Plan(Treatment.REPLACE, None, HEAD)
 
 
 def certified(plans, k_real=None, options=None, at_risk=()):
@@ -110,9 +110,9 @@ def test_how_alike_somebody_is_cannot_be_read_from_it():
     assert again.likeness.recognised
 
 
-@pytest.mark.parametrize(("method", "words"), [("k-diff", "own distance"), ("k-same-m", "mean of the group")])
+@pytest.mark.parametrize(("method", "words"), [("someone-else", "does not exist"), ("k-same-m", "mean of the group")])
 def test_each_method_promises_only_its_own(method, words):
-    assert words in certified({"P1": REPLACED}, None if method == "k-diff" else 1, JobConfig(method=method)).statement
+    assert words in certified({"P1": REPLACED}, 1, JobConfig(method=method)).statement
 
 
 def test_masks_promise_nothing():

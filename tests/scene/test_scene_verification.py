@@ -62,7 +62,7 @@ def test_what_was_written_passes_and_is_said_to_be_unsigned(released):
         (("k_real",), 2, "words"),
         (("method", "name"), "perfect", "method"),
         (("method", "name"), "blur", "method"),
-        (("method", "name"), "k-diff", "shared faces"),
+        (("method", "name"), "k-diff", "method"),
         (("method", "level"), 3.0, "method"),
         (("method", "cover"), "everything", "method"),
         (("statement",), "Nobody can be recognised.", "words"),

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ksame.app import talk
+from ksame.app.options import SCENES, cover_help, level_help, method_help
 from ksame.errors import ExitCode, PrivacyWarning, parameter_error
-
-if TYPE_CHECKING:
-    from ksame.heads.head import Cover
+from ksame.heads.covers import COVERS, HEAD
 
 _FILES = "Input and output"
 _FACES = "Faces"
@@ -43,8 +42,7 @@ def deidentify_command(
         typer.Option(
             "--method",
             "-m",
-            help="someone-else, k-same-m, k-diff, or a mask: fill, blackout, pixelate, blur, threshold, noise, "
-            "noise-bw, bar-mask, t-mask.",
+            help=method_help(),
             rich_help_panel=_FACES,
         ),
     ] = "someone-else",
@@ -60,13 +58,9 @@ def deidentify_command(
     ] = 10,
     cover: Annotated[
         str,
-        typer.Option(
-            help="What is invented: the whole head, or the face alone. With face, hair and outline stay, and by them "
-            "recognisers still pick out many people.",
-            rich_help_panel=_FACES,
-        ),
-    ] = "head",
-    level: Annotated[float | None, typer.Option(help="Strength of a mask.", rich_help_panel=_FACES)] = None,
+        typer.Option(help=cover_help(), rich_help_panel=_FACES),
+    ] = HEAD.name,
+    level: Annotated[float | None, typer.Option(help=level_help(SCENES), rich_help_panel=_FACES)] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(help="Leave this person as they are, by the name in ksame people.", rich_help_panel=_WHO),
@@ -199,7 +193,7 @@ def deidentify_command(
     config = JobConfig(
         method=method,
         k=k,
-        cover=parse_cover(cover),
+        cover=COVERS[cover],
         level=level,
         keep=tuple(keep or ()),
         only=tuple(only or ()),
@@ -282,16 +276,6 @@ def people_command(
         show(listed)
     if listed.failed:
         raise typer.Exit(ExitCode.WITHHELD)
-
-
-def parse_cover(text: str) -> Cover:
-    """Return the cover of a name."""
-    from ksame.heads.head import Cover
-
-    try:
-        return Cover(text)
-    except ValueError:
-        raise parameter_error("cover", "deidentify", f"one of {', '.join(c.value for c in Cover)}", text) from None
 
 
 def parse_time(text: str | None, default: float) -> float:

@@ -7,7 +7,6 @@ its border tells nothing of the contour that it hides.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property, lru_cache
 
 import cv2
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import FloatArray, IntArray
+from ksame.heads.covers import HEAD, Cover
 from ksame.models import BLENDSHAPES
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import EYES, IRISES, OUTLINE, with_forehead
@@ -31,23 +31,6 @@ _ROUND_LIPS = np.array([[185, 40, 39, 37, 0, 267, 269, 270, 409], [146, 91, 181,
 _INDEX = {name: [BLENDSHAPES.index(part) for part in parts] for name, parts in BLENDS.items()}
 EXPRESSION = tuple(BLENDS)
 """What of an expression the face model can move."""
-
-
-class Cover(str, Enum):
-    """How much of a head is invented."""
-
-    HEAD = "head"
-    """The whole head region: hair line, ears and jaw are invented too."""
-    FACE = "face"
-    """The face alone. Hair and outline stay, and by them people are still recognised."""
-
-    @property
-    def reach(self) -> float:
-        """How far the region goes, in outlines of the mean face."""
-        return _REACH[self]
-
-
-_REACH = {Cover.HEAD: 1.45, Cover.FACE: 1.0}
 
 
 def expression_of(blendshapes: FloatArray) -> FloatArray:
@@ -182,7 +165,7 @@ class Region:
     side: float
 
     @classmethod
-    def of(cls, head: Head, neutral: FloatArray, cover: Cover = Cover.HEAD) -> Region:
+    def of(cls, head: Head, neutral: FloatArray, cover: Cover = HEAD) -> Region:
         """Return the region of a head.
 
         Parameters

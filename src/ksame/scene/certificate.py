@@ -21,10 +21,10 @@ from ksame.privacy.certificate import release_digest
 from ksame.privacy.documents import read_document
 from ksame.privacy.invention import InventedRegion
 from ksame.privacy.signing import sign
-from ksame.scene.choosing import K_DIFF, K_SAME_M, SOMEONE_ELSE
+from ksame.recipes import METHODS
 from ksame.scene.composing import Treatment
 from ksame.scene.config import JobConfig
-from ksame.scene.masking import FILL, MASKS
+from ksame.scene.masking import FILL
 from ksame.scene.media.output import timeless
 from ksame.scene.result import JobResult
 from ksame.scene.risk import NOBODY, WHOLE_FILE, AtRisk
@@ -177,10 +177,10 @@ def certify(result: JobResult, options: JobConfig, folder: Path) -> SceneCertifi
         method=SceneMethod(
             name=options.method,
             level=options.level,
-            cover=options.cover.value,
+            cover=options.cover.name,
             regions=len(options.regions),
         ),
-        k=None if options.method in MASKS else options.k,
+        k=None if METHODS[options.method].masks else options.k,
         k_real=k_real,
         counts=counts,
         likeness=_likeness(result),
@@ -249,7 +249,7 @@ def notes(options: JobConfig, counts: SceneCounts) -> list[str]:
     found = []
     if options.span[0] > 0 or np.isfinite(options.span[1]):
         found.append(WITHIN_A_SPAN)
-    if not options.judged and options.method not in MASKS:
+    if not options.judged and not METHODS[options.method].masks:
         found.append(NOT_JUDGED)
     if options.encoding.keep_metadata:
         found.append(METADATA_KEPT)
@@ -299,7 +299,7 @@ def statement(method: str, k: int | None, k_real: int | None, counts: SceneCount
     """Return what is promised, in words."""
     if not counts.replaced:
         if counts.masked + counts.masked_instead + counts.not_sure:
-            mask = method if method in MASKS else FILL
+            mask = method if METHODS[method].masks else FILL
             but = ", but for those left as they are," if counts.kept + counts.not_sure_kept else ""
             return (
                 f"Faces that were found{but} are masked ({mask}). A mask has no theorem: nothing is promised but that "
@@ -308,13 +308,7 @@ def statement(method: str, k: int | None, k_real: int | None, counts: SceneCount
         if counts.kept + counts.not_sure_kept:
             return "Everyone who was found is left as they are, because it was asked for: nothing is promised."
         return "No face was found: nothing is promised."
-    if method == K_DIFF:
-        return (
-            "Each face that was found is moved, in the coordinates of a face model, so that in that model's own "
-            "distance somebody else is nearer to it than the person. Nothing is promised against another recogniser."
-        )
-    kind = {SOMEONE_ELSE: "a face of somebody who does not exist", K_SAME_M: "the mean of the group's faces"}
-    shared = f"one surrogate identity, {kind[method]}"
+    shared = f"one surrogate identity, {METHODS[method].scenes.shares}"
     filled = f"(groups are filled up to k = {k} with people who do not exist, who add no anonymity)"
     invented = InventedRegion().statement()
     if k_real == 1:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ksame.claims import agree
 from ksame.errors import UsageError
-from ksame.heads.head import Cover
+from ksame.heads.covers import COVERS
 from ksame.models import SFace
 from ksame.privacy.findings import Finding, check
+from ksame.recipes import METHODS
 from ksame.scene.certificate import (
     CHOICES,
     NOT_JUDGED,
@@ -15,8 +16,7 @@ from ksame.scene.certificate import (
     notes_on_counts,
     statement,
 )
-from ksame.scene.choosing import K_DIFF, METHODS
-from ksame.scene.masking import MASKS, Mask
+from ksame.scene.masking import Mask
 
 
 def check_scene_claims(certificate: SceneCertificate) -> list[Finding]:
@@ -33,17 +33,17 @@ def check_scene_claims(certificate: SceneCertificate) -> list[Finding]:
 
 def _method(certificate: SceneCertificate) -> list[str]:
     method = certificate.method
-    if method.name not in METHODS:
-        return [f"there is no method {method.name!r}"]
+    if method.name not in METHODS or not METHODS[method.name].scenes.works:
+        return [f"unknown method {method.name!r}"]
     wrong = []
-    if method.cover not in [cover.value for cover in Cover]:
+    if method.cover not in COVERS:
         wrong.append(f"there is no cover {method.cover!r}")
     if method.level is not None:
         try:
             Mask(method.name, method.level)
         except (UsageError, ValueError, ArithmeticError) as error:
             wrong.append(str(error))
-    masks = method.name in MASKS
+    masks = METHODS[method.name].masks
     if masks != (certificate.k is None) or (certificate.k is not None and certificate.k < 2):
         wrong.append(f"k = {certificate.k} does not go with {method.name}")
     return wrong
@@ -62,7 +62,7 @@ def _counts(certificate: SceneCertificate) -> list[str]:
         wrong.append(f"{counts.faces_masked_instead} faces masked in {counts.frames_at_risk} frames")
     if counts.without_faces > counts.files or counts.frames_damaged > counts.frames:
         wrong.append("more files without a face, or more damaged frames, than there are")
-    if certificate.method.name in MASKS and counts.replaced:
+    if certificate.k is None and counts.replaced:
         wrong.append(f"{counts.replaced} people were replaced, but {certificate.method.name} replaces nobody")
     return wrong
 
@@ -70,7 +70,7 @@ def _counts(certificate: SceneCertificate) -> list[str]:
 def _sharing(certificate: SceneCertificate) -> list[str]:
     """Judge k_real: real people who share a face were replaced, and no group has twice k or more."""
     replaced, k_real, k = certificate.counts.replaced, certificate.k_real, certificate.k
-    if not replaced or k is None or certificate.method.name == K_DIFF:
+    if not replaced or k is None:
         return [] if k_real is None else [f"k_real = {k_real}, but no faces are shared"]
     if k_real is None or not 1 <= k_real <= min(replaced, 2 * k - 1):
         return [f"k_real = {k_real}, but {replaced} people were replaced, in groups for k = {k}"]

@@ -13,12 +13,14 @@ import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.heads.between import Made, between
-from ksame.heads.head import Cover, Head, Region, wearing
+from ksame.heads.covers import HEAD, Cover
+from ksame.heads.head import Head, Region, wearing
 from ksame.heads.invention import Invention, invent, taken_away
 from ksame.heads.surrogate import Surrogate
 from ksame.models import Face, Source
 from ksame.models.finisher import Finisher, Image, finisher
-from ksame.scene.masking import Mask, fill, outline_of
+from ksame.scene.filling import fill, outline_of
+from ksame.scene.masking import Mask
 from ksame.scene.media import Frame
 from ksame.scene.neutral import neutral_of
 from ksame.scene.sightings import NOT_SURE, Cast
@@ -60,7 +62,7 @@ class Plan:
 
     treatment: Treatment
     surrogate: Surrogate | None = None
-    cover: Cover = Cover.HEAD
+    cover: Cover = HEAD
     stands_in: bool = False
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from ksame import __version__
 from ksame.errors import UsageError, seed_number, whole_number
-from ksame.heads.head import Cover
+from ksame.heads.covers import HEAD, Cover
+from ksame.recipes import METHODS
 from ksame.scene.choosing import SOMEONE_ELSE, check_method
 from ksame.scene.looking import Looking
-from ksame.scene.masking import FILL, MASKS, Mask
+from ksame.scene.masking import FILL, Mask
 from ksame.scene.media import Damaged, Encoding
 from ksame.scene.store import key_of
 
@@ -27,7 +28,7 @@ class JobConfig:
     Parameters
     ----------
     method : str
-        A method for scenes: see ``ksame methods``.
+        One of ``ksame.recipes.METHODS`` that works on scenes.
     k : int
         How many people share a face.
     cover : Cover
@@ -54,7 +55,7 @@ class JobConfig:
 
     method: str = SOMEONE_ELSE
     k: int = 10
-    cover: Cover = Cover.HEAD
+    cover: Cover = HEAD
     level: float | None = None
     keep: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
@@ -70,8 +71,7 @@ class JobConfig:
 
     def __post_init__(self) -> None:
         check_method(self.method, self.k)
-        if self.level is not None and self.method not in MASKS:
-            raise UsageError(f"{self.method} has no level; levels belong to the masks: {', '.join(MASKS)}.")
+        METHODS[self.method].at(self.level)
         Mask(self.masking, self.level)
         if self.workers is not None:
             whole_number("workers", "JobConfig", self.workers, 1, MAX_WORKERS)
@@ -81,7 +81,7 @@ class JobConfig:
     @property
     def masking(self) -> str:
         """The mask for whoever is masked on request."""
-        return self.method if self.method in MASKS else FILL
+        return self.method if METHODS[self.method].masks else FILL
 
     def key(self) -> str:
         """Return a hash of everything that decides pixels, the software's version included."""

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksame.models import SFace
+from ksame.models import RECOGNISERS
 from ksame.models.finisher import finisher
 from ksame.progress import Track
-from ksame.scene.choosing import Choice, make_plans
+from ksame.recipes import METHODS
+from ksame.scene.choosing import LOOP, Choice, make_plans
 from ksame.scene.counting import Witness
 from ksame.scene.frames import Frames
+from ksame.scene.identities import Loop
 from ksame.scene.looking.storage import give_back_memory
-from ksame.scene.masking import MASKS
 from ksame.scene.media import Media
 from ksame.scene.people import Everyone, treatments
 from ksame.scene.preparing import Prepared, prepare, subjects_of
@@ -30,7 +31,6 @@ def decide(
     files: Sequence[tuple[Media, Cast]],
     everyone: Everyone,
     options: JobConfig,
-    recogniser: SFace,
     seed: int,
     map_files: Callable[[Callable[[Any], Prepared], Sequence[Any], str], list[Prepared]],
     track: Track,
@@ -45,7 +45,10 @@ def decide(
         unsure=everyone.unsure,
     )
     known: list[Prepared] = []
-    if options.method not in MASKS:
+    loop = None
+    if not METHODS[options.method].masks:
+        loop = Loop(RECOGNISERS[LOOP].build(), finisher(options.device), options.cover)
+        recogniser = loop.recogniser
         witness = Witness(options.looking)
 
         def one(file: tuple[Media, Cast]) -> Prepared:
@@ -58,12 +61,10 @@ def decide(
     return make_plans(
         wishes,
         subjects_of(known, everyone) if known else (),
-        recogniser,
+        loop,
         np.random.default_rng(seed),
         method=options.method,
         k=options.k,
-        cover=options.cover,
-        loop=options.judged,
-        network=None if options.method in MASKS else finisher(options.device),
+        judged=options.judged,
         track=track,
     )

@@ -26,17 +26,19 @@ from ksame.models import SFace
 from ksame.models.finisher import finisher
 from ksame.progress import Track as Progress
 from ksame.progress import silent
+from ksame.recipes import METHODS
 from ksame.scene.choosing import Choice
 from ksame.scene.composing import Composer, StandIn, composed, first_needed
 from ksame.scene.config import Job, JobConfig
 from ksame.scene.deciding import decide
 from ksame.scene.edited import tracks_for
 from ksame.scene.exposure import Shown, shown
+from ksame.scene.filling import rectangle
 from ksame.scene.frames import Frames
 from ksame.scene.looking import load_cast, look, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
 from ksame.scene.looking.threads import one_opencv_thread
-from ksame.scene.masking import MASKS, Mask, rectangle
+from ksame.scene.masking import Mask
 from ksame.scene.media import Media, Output, check_destination, check_wishes, open_media
 from ksame.scene.people import Everyone, join
 from ksame.scene.plan_storage import load_choice, save_choice
@@ -174,8 +176,8 @@ def _run(run: _Run, files: list[_File], failed: dict[Path, str]) -> JobResult:
     casts = _track_all(run, files, failed)
     files = [file for file in files if file.number in casts]
     everyone = join([casts[file.number] for file in files], run.config.looking.same_person)
+    run.recogniser.forget()  # deciding loads the recogniser that judges
     choice, key = _decide(run, files, casts, everyone)
-    run.recogniser.forget()
     give_back_memory()
 
     def write(item: tuple[int, _File]) -> FileResult:
@@ -281,7 +283,7 @@ def _decide(run: _Run, files: Sequence[_File], casts: Mapping[int, Cast], everyo
     if run.store.value(PLAN, 0, key) is not None:
         return load_choice(place), key
     pairs = [(file.media, casts[file.number]) for file in files]
-    choice = decide(pairs, everyone, run.config, run.recogniser, run.store.seed, run.map_files, run.progress)
+    choice = decide(pairs, everyone, run.config, run.store.seed, run.map_files, run.progress)
     save_choice(choice, place)
     run.store.finish(PLAN, 0, key)
     return choice, key
@@ -299,7 +301,7 @@ def _write(run: _Run, file: _File, cast: Cast, names: Mapping[str, str], choice:
         shutil.rmtree(out, ignore_errors=True)
     config, plans = run.config, {local: choice.plans[name] for local, name in names.items()}
     regions = [rectangle(*region) for region in config.regions]
-    network = None if config.method in MASKS else finisher(config.device)
+    network = None if METHODS[config.method].masks else finisher(config.device)
     composer = Composer(cast, plans, Mask(config.masking, config.level), config.span, regions, run.store.seed, network)
     touched = Touched(composer)
     with Output(

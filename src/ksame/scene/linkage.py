@@ -114,7 +114,7 @@ def _person(result: JobResult, name: str, groups: Mapping[str, int]) -> LinkedPe
         counts_as=result.choice.counted.get(name) if replaced else None,
         sure=result.shown[name].confirmed if name in result.shown else name not in result.everyone.unsure,
         shown=name in result.shown,
-        cover=plan.cover.value if replaced else None,
+        cover=plan.cover.name if replaced else None,
         likeness=None if like is None else round(like, 4),
         places=tuple(
             Place(

@@ -17,8 +17,8 @@ import numpy as np
 
 from ksame.errors import InputError
 from ksame.files import write_atomic
+from ksame.heads.covers import COVERS
 from ksame.heads.drawing import Looks
-from ksame.heads.head import Cover
 from ksame.heads.surrogate import Surrogate
 from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Plan, Treatment
@@ -36,14 +36,13 @@ def save_choice(choice: Choice, path: Path) -> None:
     index = {
         "version": _VERSION,
         "plans": {
-            name: [plan.treatment.value, numbers.get(id(plan.surrogate)), plan.cover.value, plan.stands_in]
+            name: [plan.treatment.value, numbers.get(id(plan.surrogate)), plan.cover.name, plan.stands_in]
             for name, plan in choice.plans.items()
         },
         "groups": dict(choice.groups),
         "likeness": dict(choice.likeness),
         "counted": dict(choice.counted),
         "judge": None if choice.judge is None else [choice.judge.name, choice.judge.threshold],
-        "shared": choice.shared,
     }
     arrays: dict[str, Any] = {"index": np.frombuffer(json.dumps(index).encode(), dtype=np.uint8)}
     for number, face in enumerate(faces):
@@ -83,8 +82,8 @@ def _choice(index: dict[str, Any], arrays: dict[str, Any]) -> Choice:
         looks = Looks(arrays[f"shape{number}"], arrays[f"texture{number}"], (red, green, blue))
         faces.append(Surrogate(looks, born, tone))
     plans = {
-        name: Plan(Treatment(treatment), None if number is None else faces[number], Cover(cover), bool(stands_in))
+        name: Plan(Treatment(treatment), None if number is None else faces[number], COVERS[cover], bool(stands_in))
         for name, (treatment, number, cover, stands_in) in index["plans"].items()
     }
     judge = None if index["judge"] is None else Judge(*index["judge"])
-    return Choice(plans, index["groups"], index["likeness"], index["counted"], judge, bool(index["shared"]))
+    return Choice(plans, index["groups"], index["likeness"], index["counted"], judge)

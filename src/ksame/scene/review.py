@@ -62,7 +62,7 @@ def review_sheet(result: JobResult) -> ByteArray:
     for name, mine in spots.items():
         plan = result.choice.plans[name]
         what = "masked instead" if plan.stands_in else _WORDS[plan.treatment]
-        extra = (f"cover {plan.cover.value}",) if plan.treatment is Treatment.REPLACE else ()
+        extra = (f"cover {plan.cover.name}",) if plan.treatment is Treatment.REPLACE else ()
         pictures = []
         for title, some in mine:
             there = [pairs[spot] for spot in some if spot in pairs]

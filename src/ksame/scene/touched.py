@@ -14,7 +14,7 @@ from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.heads.invention import taken_away
 from ksame.models import Face
 from ksame.scene.composing import Composer, Treatment
-from ksame.scene.masking import outline_of
+from ksame.scene.filling import outline_of
 from ksame.scene.media import Frame
 
 _EDGE = np.ones((7, 7), np.uint8)
