@@ -71,8 +71,8 @@ class Registry(Mapping[str, T]):
             return self._entries[name]
         near = get_close_matches(name, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        here = " for this" if name in self._entries else ""
-        raise UsageError(f"Unknown {self.kind}{here} {name!r}.{hint} Choose one of: {', '.join(known)}{also}.")
+        wrong = f"The {self.kind} {name!r} does not work here." if name in self else f"Unknown {self.kind} {name!r}."
+        raise UsageError(f"{wrong}{hint} Choose one of: {', '.join(known)}{also}.")
 
     def __getitem__(self, name: str) -> T:
         return self.choose(name)
