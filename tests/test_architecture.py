@@ -13,6 +13,7 @@ ORDER = (
     "progress",
     "parameters",
     "files",
+    "pictures",
     "faces",
     "geometry",
     "models",
