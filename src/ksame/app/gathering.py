@@ -139,13 +139,13 @@ def places(
     ever the same. An interrupted run that is resumed keeps its numbers.
     """
     from ksame.privacy.release import CERTIFICATE
-    from ksame.scene.media.encoding import FRAMES
+    from ksame.scene.media.encoding import SEQUENCE_CODECS
     from ksame.scene.verification import AT_RISK, beside, certified
 
     path = Path(output)
     if len(os.fsencode(path.name)) > _LONGEST:
         raise UsageError(f"{path}: the name is too long. Choose one of at most {_LONGEST} bytes.")
-    if len(found) == 1 and _is_the_output(found[0].path, path, output, frames=codec in FRAMES, many=many):
+    if len(found) == 1 and _is_the_output(found[0].path, path, output, frames=codec in SEQUENCE_CODECS, many=many):
         if container is not None and path.suffix.lower() != _dotted(container):
             raise UsageError(f"--container {container} contradicts the name {path.name}. Leave one of them out.")
         work = path.with_name(f".{path.name}.ksame-work")
@@ -210,7 +210,7 @@ def _kept(below: Path, suffix: str, taken: set[str]) -> str:
 
 def is_still(path: Path) -> bool:
     """Tell whether a file is a photograph; whatever cannot be read is none."""
-    from ksame.scene.media.pictures import is_animation
+    from ksame.scene.media.images import is_animation
 
     try:
         return not is_animation(path)

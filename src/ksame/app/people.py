@@ -23,7 +23,7 @@ from ksame.models import SFace
 from ksame.scene.first_pass import look_at, tracks_for
 from ksame.scene.looking import Looking
 from ksame.scene.looking.threads import one_opencv_thread
-from ksame.scene.media import Damaged, Media, open_media
+from ksame.scene.media import DamagePolicy, Media, open_media
 from ksame.scene.people import Everyone, join
 from ksame.scene.review import Row, crop, sheet
 from ksame.scene.running import Brake, Counted, each
@@ -71,7 +71,7 @@ class Listing:
 
 
 def listing(
-    found: Sequence[Found], *, workers: int, sheet: bool, damaged: Damaged = "refuse", tracks: Path | None = None
+    found: Sequence[Found], *, workers: int, sheet: bool, damaged: DamagePolicy = "refuse", tracks: Path | None = None
 ) -> Listing:
     """Look at all files and find the same people in them; with tracks, who is in the only file is read from there."""
     if tracks is not None and len(found) != 1:
@@ -132,7 +132,7 @@ def _dated(media: Media) -> Media:
 
 
 def _time(media: Media, frame: int) -> float:
-    return round(float(media.stamp(frame).at * media.time_base), 3)
+    return round(float(media.timestamp(frame).pts * media.time_base), 3)
 
 
 def _sheet(seen: Sequence[tuple[Media, Cast]], everyone: Everyone) -> ByteArray:

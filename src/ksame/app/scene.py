@@ -197,7 +197,7 @@ def deidentify_command(
     """
     from ksame.app.gathering import gather, make_folders, places
     from ksame.privacy.signing import load_private_key
-    from ksame.scene.media import Encoding
+    from ksame.scene.media import EncoderConfig
     from ksame.scene.pipeline import Job, Options, deidentify_scenes
 
     options = Options(
@@ -210,7 +210,7 @@ def deidentify_command(
         mask=tuple(mask or ()),
         span=(parse_time(start, 0.0), parse_time(end, float("inf"))),
         regions=tuple(parse_region(text) for text in region or ()),
-        encoding=Encoding(codec, quality, audio, tuple(keep_metadata or ())),  # type: ignore[arg-type]  # checked there
+        encoding=EncoderConfig(codec, quality, audio, tuple(keep_metadata or ())),  # type: ignore[arg-type]  # checked there
         workers=workers,
         device=device,
         damaged=damaged,  # type: ignore[arg-type]  # checked there

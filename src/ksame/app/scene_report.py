@@ -13,6 +13,7 @@ from rich.table import Column, Table
 from ksame.app import talk
 from ksame.app.gathering import Places
 from ksame.errors import ExitCode, PrivacyWarning
+from ksame.files import set_constant_time
 from ksame.scene.certificate import (
     SceneCertificate,
     certify,
@@ -24,7 +25,6 @@ from ksame.scene.certificate import (
 )
 from ksame.scene.composing import Treatment
 from ksame.scene.linkage import link
-from ksame.scene.media.output import timeless
 from ksame.scene.pipeline import Done, Options, Result
 from ksame.scene.risk import WHOLE_FILE, AtRisk, as_csv
 from ksame.scene.sightings import in_order
@@ -65,7 +65,7 @@ def publish(
     write_certificate(certificate, wanted.certificate, key)
     if wanted.folder is not None:
         for folder in {wanted.folder, *(place.parent for place in wanted.destinations)}:
-            timeless(folder)
+            set_constant_time(folder)
     if result.shown:
         who = ", ".join(f"{one.person} ({one.reason})" for one in result.shown.values())
         words = " ".join(kept_words(certificate.counts))

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ksame import __version__
 from ksame.errors import OutputError
+from ksame.files import set_constant_time
 from ksame.privacy.certificate import release_digest
 from ksame.privacy.documents import read_document
 from ksame.privacy.invention import InventedRegion
@@ -24,7 +25,6 @@ from ksame.privacy.signing import sign
 from ksame.scene.choosing import K_DIFF, K_SAME_M, SOMEONE_ELSE
 from ksame.scene.composing import Treatment
 from ksame.scene.masking import FILL, MASKS
-from ksame.scene.media.output import timeless
 from ksame.scene.pipeline import Options, Result
 from ksame.scene.risk import NOBODY, WHOLE_FILE, AtRisk
 
@@ -138,7 +138,7 @@ def write_whole(path: Path, data: bytes) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        timeless(part)
+        set_constant_time(part)
         part.replace(path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written ({error.strerror}).") from error

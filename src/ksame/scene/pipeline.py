@@ -32,7 +32,16 @@ from ksame.scene.looking import Looking, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
 from ksame.scene.looking.threads import one_opencv_thread
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
-from ksame.scene.media import Damaged, Encoding, Media, Output, check_destination, check_wishes, open_media
+from ksame.scene.media import (
+    DamagePolicy,
+    EncoderConfig,
+    Media,
+    Output,
+    WorkFolder,
+    check_destination,
+    check_requests,
+    open_media,
+)
 from ksame.scene.people import Everyone, join
 from ksame.scene.plan_storage import load_choice, save_choice
 from ksame.scene.risk import DAMAGED, NOBODY, AtRisk, stretches, without_faces
@@ -67,7 +76,7 @@ class Options:
     loop : bool
         Whether a recogniser judges the surrogates.
     looking : Looking
-    encoding : Encoding
+    encoding : EncoderConfig
     workers : int, optional
         Files worked on at the same time; by default as many as keep all processors busy.
     device : str
@@ -87,10 +96,10 @@ class Options:
     regions: tuple[tuple[float, float, float, float], ...] = ()
     loop: bool = True
     looking: Looking = field(default_factory=Looking)
-    encoding: Encoding = field(default_factory=Encoding)
+    encoding: EncoderConfig = field(default_factory=EncoderConfig)
     workers: int | None = None
     device: str = "auto"
-    damaged: Damaged = "refuse"
+    damaged: DamagePolicy = "refuse"
 
     def __post_init__(self) -> None:
         check_method(self.method, self.k)
@@ -330,7 +339,7 @@ def _opened(
         media.append((job, number, one))
     if not media:
         raise InputError("None of the files can be read. " + " ".join(failed.values()))
-    check_wishes([one for _, _, one in media], options.encoding, options.regions)
+    check_requests([one for _, _, one in media], options.encoding, options.regions)
     return media, failed
 
 
@@ -415,8 +424,8 @@ def _write(
     )
     destination = one.job.destination
     force = force or (resume and may_replace(work.folder, one.number))
-    touched, place = Touched(composer), one.work / "out"
-    with Output(one.media, destination, options.encoding, place, resume=resume, force=force, run_key=key) as output:
+    touched, place = Touched(composer), WorkFolder(one.work / "out", resume, key)
+    with Output(one.media, destination, options.encoding, place, force=force) as output:
         begin = output.next_frame
         frames = track(Counted(one.media, first_needed(begin)), "replacing")
         for frame, pixels in islice(composed(frames, composer), begin - first_needed(begin), None):
@@ -427,7 +436,7 @@ def _write(
                 f"{one.job.source}: it has {n_frames} frames, but who is in it is known for {one.cast.n_frames}. "
                 "Were these tracks made for another recording?"
             )
-        times = [float(one.media.stamp(i).at * one.media.time_base) for i in range(n_frames)]
+        times = [float(one.media.timestamp(i).pts * one.media.time_base) for i in range(n_frames)]
         work.ending(one.number)
         output.finish()
     stand_ins = (stand_in for i, time in enumerate(times) for stand_in in composer.stand_ins(i, time))

@@ -18,7 +18,7 @@ from ksame.models import Face, Recogniser, SFace, five_points
 from ksame.scene.composing import Treatment
 from ksame.scene.media import open_media
 from ksame.scene.media.encoding import PICTURE_SUFFIXES
-from ksame.scene.media.stills import save_picture
+from ksame.scene.media.image_writers import save_picture
 from ksame.scene.pipeline import Result
 from ksame.scene.sightings import Cast, Track
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from ksame.errors import InputError, UsageError
-from ksame.scene.media.damage import Damaged
-from ksame.scene.media.pictures import Animation, Folder, Photograph, is_animation, readable_formats
+from ksame.pictures import readable_formats
+from ksame.scene.media.images import Animation, ImageSequence, Photograph, is_animation
+from ksame.scene.media.integrity import DamagePolicy, check_complete
 from ksame.scene.media.recording import Recording
 from ksame.scene.media.source import Media
-from ksame.scene.media.wholeness import check_whole
 
 _HEIC_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx")
 _AVIF_BRANDS = (b"avif", b"avis")
 _GENERAL_BRANDS = (b"mif1", b"msf1")
 
 
-def open_media(path: Path, damaged: Damaged = "refuse") -> Media:
+def open_media(path: Path, damaged: DamagePolicy = "refuse") -> Media:
     """Open a photograph, a recording or a folder of pictures.
 
     Parameters
@@ -35,7 +35,7 @@ def open_media(path: Path, damaged: Damaged = "refuse") -> Media:
         raise UsageError(f"--damaged must be refuse or mask. Got {damaged!r}.")
     try:
         if path.is_dir():
-            return Folder(path)
+            return ImageSequence(path)
         if path.stat().st_size == 0:
             raise InputError(f"{path}: the file is empty. Copy it again from where it was recorded.")
         with path.open("rb") as file:
@@ -48,7 +48,7 @@ def open_media(path: Path, damaged: Damaged = "refuse") -> Media:
         raise InputError(f"{path}: to read HEIC pictures: pip install pi-heif. Or save it as JPEG or PNG first.")
     if _is_picture(start):
         return Animation(path) if is_animation(path) else Photograph(path)
-    check_whole(path)
+    check_complete(path)
     return Recording(path, damaged)
 
 
