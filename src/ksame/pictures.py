@@ -1,13 +1,16 @@
-"""Reading picture files, the same way for face sets and scenes.
+"""Picture files, read and written the same way for face sets and scenes.
 
 Pixels come upright, in sRGB, with transparent parts on white. A file that is damaged or has several pages is refused.
+What is written has no metadata but those that were asked for.
 """
 
 from __future__ import annotations
 
 import io
+import struct
 import warnings
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +20,31 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageCms, ImageOps, ImageSequence
 
-from ksame.errors import InputError
+from ksame.errors import InputError, OutputError
 
 Pixels = NDArray[np.uint8]
 PixelT = TypeVar("PixelT", np.uint8, np.uint16)
 
 FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "AVIF", "PPM")
 """As Pillow names them."""
+PICTURE_SUFFIXES: Mapping[str, str] = {
+    ".jpg": "JPEG",
+    ".jpeg": "JPEG",
+    ".png": "PNG",
+    ".webp": "WEBP",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+    ".bmp": "BMP",
+    ".avif": "AVIF",
+}
+"""Format by the suffix of a file that is written."""
 STRICT = {"err_detect": "crccheck+bitstream+buffer+explode"}
 """Options with which a decoder of FFmpeg stops at what it would patch up by default."""
 _TIFF_SUBFILE_TYPE = 254
+_QUALITY = 92
+"""Of JPEG, WebP and AVIF files whose source does not tell."""
+_PNG_HEAD = 33
+"""Length of the signature and IHDR."""
 _ORIENTATIONS = {1: 0, 2: 4, 3: 2, 4: 6, 5: 5, 6: 3, 7: 7, 8: 1}
 """EXIF orientation as a number for :func:`orient`."""
 _LUMINANCE_SUM = 3689
@@ -266,3 +284,57 @@ def _check_jpeg(path: Path) -> None:
         raise InputError(
             f"{path}: the picture is damaged. Copy it again from where it was taken; if it looks right, save it anew."
         )
+
+
+def save_picture(
+    pixels: NDArray[Any],
+    path: Path,
+    picture_format: str,
+    quality: int | None = None,
+    exif: bytes = b"",
+    jpeg: tuple[int, int] | None = None,
+) -> None:
+    """Write a picture without any metadata but ``exif``.
+
+    Parameters
+    ----------
+    pixels : ndarray of shape (height, width, 3 or 4), uint8 or uint16
+    path : Path
+    picture_format : str
+        As Pillow names it. Without a ``quality`` WebP and AVIF are written at 92, the same for JPEG with full colour
+        resolution, unless ``jpeg`` has the quality and subsampling of its source; the others without loss.
+    """
+    if pixels.dtype == np.uint16:
+        path.write_bytes(_deep_file(pixels, picture_format, exif))
+        return
+    lossy = {"quality": _QUALITY if quality is None else max(1, quality)}
+    by_format: dict[str, dict[str, Any]] = {
+        "JPEG": {**lossy, "subsampling": 0, "optimize": True},
+        "WEBP": lossy,
+        "AVIF": lossy,
+        "TIFF": {"compression": "tiff_lzw"},
+        "PNG": {"compress_level": 6},
+    }
+    options = by_format.get(picture_format, {})
+    if picture_format == "JPEG" and jpeg is not None and quality is None:
+        options |= {"quality": jpeg[0], "subsampling": jpeg[1]}
+    if exif and picture_format != "BMP":
+        options |= {"exif": exif}
+    Image.fromarray(pixels).save(path, picture_format, **options)
+
+
+def _deep_file(pixels: NDArray[np.uint16], picture_format: str, exif: bytes) -> bytes:
+    """Return a file with 16 bits per channel."""
+    import cv2
+
+    order = [2, 1, 0, 3][: pixels.shape[2]]
+    suffix = ".png" if picture_format == "PNG" else ".tif"
+    encoded, data = cv2.imencode(suffix, np.ascontiguousarray(pixels[..., order]))
+    if not encoded:
+        raise OutputError(f"A {picture_format} file of 16 bits cannot be made.")
+    file = data.tobytes()
+    if picture_format != "PNG" or not exif:
+        return file
+    body = b"eXIf" + exif.removeprefix(b"Exif\0\0")
+    chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
+    return file[:_PNG_HEAD] + chunk + file[_PNG_HEAD:]

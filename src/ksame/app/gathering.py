@@ -55,7 +55,8 @@ def gather(words: Sequence[str], *, frames: bool, output: Path | None = None) ->
     many : bool
         Whether more than one thing might have been meant.
     """
-    from ksame.scene.media.encoding import CONTAINERS, PICTURE_SUFFIXES
+    from ksame.pictures import PICTURE_SUFFIXES
+    from ksame.scene.media.encoding import CONTAINERS
 
     suffixes = {*CONTAINERS, *PICTURE_SUFFIXES, *_OTHERS}
     found: dict[Path, Found] = {}
@@ -181,7 +182,8 @@ def _numbers(work: Path, n: int, *, resume: bool) -> list[int]:
 
 
 def _names_a_file(path: Path) -> bool:
-    from ksame.scene.media.encoding import CONTAINERS, PICTURE_SUFFIXES
+    from ksame.pictures import PICTURE_SUFFIXES
+    from ksame.scene.media.encoding import CONTAINERS
 
     return path.suffix.lower() in {*CONTAINERS, *PICTURE_SUFFIXES}
 
@@ -220,7 +222,8 @@ def is_still(path: Path) -> bool:
 
 def suffix_for(path: Path, container: str | None) -> str:
     """Return the suffix of the output for an input: its own where that can be written."""
-    from ksame.scene.media.encoding import CONTAINERS, PICTURE_SUFFIXES
+    from ksame.pictures import PICTURE_SUFFIXES
+    from ksame.scene.media.encoding import CONTAINERS
 
     suffix = path.suffix.lower()
     if path.is_dir():

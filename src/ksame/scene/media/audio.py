@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain, repeat
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
@@ -52,16 +53,7 @@ def copy_packets(path: Path, index: int, stream: Stream, start: Fraction) -> Ite
 
 
 class AudioTrack:
-    """The first sound of a recording on its way into a container that is being written.
-
-    Parameters
-    ----------
-    media : Recording
-    output : OutputContainer
-    container : Container
-    start : Fraction
-        Time in seconds that becomes zero.
-    """
+    """The first sound of a recording on its way into a container that is being written; ``start`` becomes zero."""
 
     def __init__(self, media: Recording, output: OutputContainer, container: Container, start: Fraction) -> None:
         self._path = media.path
@@ -149,14 +141,18 @@ class AudioTrack:
 
         This offset is the median over neighbours: single wrong times do no harm.
         """
-        window: deque[tuple[Samples, float | None]] = deque()
         past: deque[float] = deque(maxlen=_WINDOW // 2)
-        for item in self._resampled():
+        window: deque[tuple[Samples | None, float | None]] = deque()
+        for item in chain(self._resampled(), repeat((None, None), _WINDOW // 2)):
             window.append(item)
-            if len(window) > _WINDOW // 2:
-                yield _median_offset(window, past)
-        while window:
-            yield _median_offset(window, past)
+            if len(window) <= _WINDOW // 2:
+                continue
+            offsets = [*past, *(offset for _, offset in window if offset is not None)]
+            samples, offset = window.popleft()
+            if offset is not None:
+                past.append(offset)
+            if samples is not None:
+                yield samples, float(median(offsets)) if offsets else 0.0
 
     def _resampled(self) -> Iterator[tuple[Samples, float | None]]:
         resampler = AudioResampler(format="fltp", layout=self._layout, rate=self._rate)
@@ -169,25 +165,13 @@ class AudioTrack:
                         offset = float(frame.pts * frame.time_base) - n_before / frame.sample_rate
                     n_before += frame.samples
                     for resampled in resampler.resample(_with_layout(frame)):
-                        yield _samples(resampled), offset
+                        yield resampled.to_ndarray().astype(np.float32), offset
             except av.FFmpegError as error:
                 raise InputError(
                     f"{self._path}: the sound cannot be decoded ({error.strerror}). Leave it out with --audio drop."
                 ) from error
             for resampled in resampler.resample(None):
-                yield _samples(resampled), None
-
-
-def _median_offset(window: deque[tuple[Samples, float | None]], past: deque[float]) -> tuple[Samples, float]:
-    offsets = [*past, *(offset for _, offset in window if offset is not None)]
-    samples, offset = window.popleft()
-    if offset is not None:
-        past.append(offset)
-    return samples, float(median(offsets)) if offsets else 0.0
-
-
-def _samples(frame: AudioFrame) -> Samples:
-    return np.asarray(frame.to_ndarray(), dtype=np.float32)
+                yield resampled.to_ndarray().astype(np.float32), None
 
 
 def _with_layout(frame: AudioFrame) -> AudioFrame:

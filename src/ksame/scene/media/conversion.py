@@ -19,16 +19,7 @@ from ksame.scene.media.source import ColourSpace, Media
 
 @dataclass(frozen=True, eq=False)
 class OutputFrame:
-    """A frame to be written.
-
-    Attributes
-    ----------
-    pixels : ndarray of shape (height, width, 3), uint8
-    native : VideoFrame, optional
-        As it was decoded; None where all pixels count.
-    touched : ndarray of shape (height, width), bool, optional
-        Which pixels count instead of the native ones: all whose original must not be published, changed or not.
-    """
+    """A frame to be written; see :meth:`ksame.scene.media.Output.write`."""
 
     pixels: Pixels
     native: VideoFrame | None = None

@@ -11,50 +11,23 @@ from typing import Literal
 from ksame.errors import UsageError, parameter_error
 from ksame.scene.media.source import ColourSpace, Media
 
-PICTURE_SUFFIXES: Mapping[str, str] = {
-    ".jpg": "JPEG",
-    ".jpeg": "JPEG",
-    ".png": "PNG",
-    ".webp": "WEBP",
-    ".tif": "TIFF",
-    ".tiff": "TIFF",
-    ".bmp": "BMP",
-    ".avif": "AVIF",
-}
-"""Format of a photograph by the suffix of its file."""
-
 SEQUENCE_CODECS = ("png", "jpeg")
 """Codecs of an image sequence."""
 SPEEDS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow")
-THREADS = 4
+THREADS = "4"
 """Of every encoder, on every machine: the number of threads changes the bytes."""
 
 
 @dataclass(frozen=True)
 class Container:
-    """What a file with a certain suffix can hold.
-
-    Attributes
-    ----------
-    muxer : str
-    codecs : tuple of str
-        Video codecs, the default first.
-    audio_codecs : frozenset of str
-        Of sound that is copied.
-    audio_encoder : str or None
-        For all other sound; None where the container has no sound.
-    options : mapping
-        Of the muxer.
-    subtitles : frozenset of str
-        Codecs of subtitles that are copied.
-    """
+    """What a file with a certain suffix can hold."""
 
     muxer: str
-    codecs: tuple[str, ...]
-    audio_codecs: frozenset[str] = frozenset()
-    audio_encoder: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    subtitles: frozenset[str] = frozenset()
+    codecs: tuple[str, ...]  # of video, the default first
+    audio_codecs: frozenset[str] = frozenset()  # of sound that is copied
+    audio_encoder: str | None = None  # for all other sound; None where the container has no sound
+    options: Mapping[str, str] = field(default_factory=dict)  # of the muxer
+    subtitles: frozenset[str] = frozenset()  # codecs of those that are copied
 
 
 _PCM = frozenset({"pcm_s16le", "pcm_s24le", "pcm_s32le", "pcm_f32le", "pcm_u8"})
@@ -89,7 +62,7 @@ class EncoderConfig:
     Attributes
     ----------
     codec : str or None
-        "h264", "hevc", "vp9", "mpeg4", "wmv2" or "ffv1"; for a folder of pictures "png" or "jpeg". None takes the
+        "h264", "hevc", "vp9", "mpeg4", "wmv2" or "ffv1"; for an image sequence "png" or "jpeg". None takes the
         default of the destination.
     quality : int or None
         As x264's constant rate factor: lower is better, 0 to 51; for JPEG and WebP 1 to 100, higher is better. None
@@ -147,23 +120,13 @@ def mpeg4_rate(rate: Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class VideoSettings:
-    """One encoder with everything that decides its bytes.
-
-    Attributes
-    ----------
-    encoder, pixel_format : str
-    options : mapping
-    colours : ColourSpace or None
-        None for RGB.
-    counts_frames : bool
-        Times are numbers of frames: the codec or its container knows no others.
-    """
+    """One encoder with everything that decides its bytes."""
 
     encoder: str
     pixel_format: str
     options: Mapping[str, str]
-    colours: ColourSpace | None
-    counts_frames: bool = False
+    colours: ColourSpace | None  # None for RGB
+    counts_frames: bool = False  # times are numbers of frames: the codec or its container knows no others
 
     @property
     def bits(self) -> int:
@@ -207,10 +170,9 @@ def video_settings(codec: str, encoding: EncoderConfig, media: Media) -> VideoSe
     pixel_format = f"yuv444p{depth}" if odd else f"yuv420p{depth}"
     quality = str(_QUALITY.get(codec) if encoding.quality is None else encoding.quality)
     rate = _max_rate(media, codec) if encoding.quality is None else None
-    threads = str(THREADS)
+    limit = {} if rate is None else {"maxrate": str(rate), "bufsize": str(rate // 2)}
     if codec == "h264":
-        options = {"preset": encoding.speed, "crf": quality, "a53cc": "0", "bf": "0", "mbtree": "0", "threads": threads}
-        limit = {} if rate is None else {"maxrate": str(rate), "bufsize": str(rate // 2)}
+        options = {"preset": encoding.speed, "crf": quality, "a53cc": "0", "bf": "0", "mbtree": "0", "threads": THREADS}
         return VideoSettings("libx264", pixel_format, options | limit, colours)
     if codec == "hevc":
         params = f"bframes=0:pools={THREADS}:frame-threads=2:log-level=none:info=0"
@@ -222,15 +184,15 @@ def video_settings(codec: str, encoding: EncoderConfig, media: Media) -> VideoSe
     if codec == "vp9":
         speed = str(max(1, 8 - SPEEDS.index(encoding.speed)))
         options = {"crf": quality, "b": str(rate or 0), "deadline": "realtime", "cpu-used": speed, "lag-in-frames": "0"}
-        return VideoSettings("libvpx-vp9", "yuv420p", options | {"row-mt": "1", "threads": threads}, colours)
+        return VideoSettings("libvpx-vp9", "yuv420p", options | {"row-mt": "1", "threads": THREADS}, colours)
     if codec in ("wmv2", "mpeg4"):
         min_scale = _QUALITY[codec] if encoding.quality is None else max(1, min(31, round(encoding.quality / 6)))
         max_scale = min_scale if rate is None else 31
         options = {"qmin": str(min_scale), "qmax": str(max_scale), "bf": "0", "threads": "1"}
-        limit = {} if rate is None else {"b": str(rate), "maxrate": str(rate), "bufsize": str(rate // 2)}
+        options |= {} if rate is None else {"b": str(rate)}
         encoder = "msmpeg4" if codec == "wmv2" and odd else codec
         return VideoSettings(encoder, "yuv420p", options | limit, default_colours, counts_frames=codec == "mpeg4")
-    options = {"threads": threads, "slices": "4", "level": "3"}
+    options = {"threads": THREADS, "slices": "4", "level": "3"}
     if codec == "ffv1" and media.stream is not None:
         pixel_format = media.stream.pixel_format.replace("yuvj", "yuv")
         if media.orientation % 2:
@@ -239,28 +201,19 @@ def video_settings(codec: str, encoding: EncoderConfig, media: Media) -> VideoSe
     return VideoSettings("ffv1", "bgr0", options, None)
 
 
-def video_losses(media: Media, bits: int) -> tuple[str, ...]:
-    """Return what is lost of the pictures where they are written with so many bits per channel."""
-    stream = media.stream
-    if stream is None:
-        return ()
-    losses = []
-    if stream.bits > bits:
+def losses(media: Media, bits: int, encoding: EncoderConfig, container: Container | None = None) -> tuple[str, ...]:
+    """Return what is lost where ``media`` are written with so many bits per channel, into a container or a folder."""
+    stream, lost = media.stream, []
+    if stream is not None and stream.bits > bits:
         hdr = " and its high dynamic range looks wrong" if stream.colours.transfer in _HDR_TRANSFERS else ""
-        losses.append(f"its {stream.bits} bits became {bits} bits{hdr}; .mp4, .mov and .mkv keep them")
-    if stream.interlaced:
-        losses.append("it is interlaced, and the output is not marked so; deinterlace it before or after")
-    if stream.n_video > 1:
-        losses.append(f"1 of {stream.n_video} pictures (streams of video) was taken over")
-    return tuple(losses)
-
-
-def audio_losses(media: Media, encoding: EncoderConfig, container: Container) -> tuple[str, ...]:
-    """Return what is lost of sound and subtitles that were to be kept."""
-    losses = []
-    n_audio = 0 if media.stream is None else media.stream.n_audio
-    if n_audio > 1 and encoding.audio == "keep" and container.audio_encoder is not None:
-        losses.append(f"1 of {n_audio} sounds was taken over")
-    if "subtitles" in encoding.keep_metadata and not container.subtitles:
-        losses.append("the container holds no subtitles")
-    return tuple(losses)
+        lost.append(f"its {stream.bits} bits became {bits} bits{hdr}; .mp4, .mov and .mkv keep them")
+    if stream is not None and stream.interlaced:
+        lost.append("it is interlaced, and the output is not marked so; deinterlace it before or after")
+    if stream is not None and stream.n_video > 1:
+        lost.append(f"1 of {stream.n_video} pictures (streams of video) was taken over")
+    with_sound = encoding.audio == "keep" and container is not None and container.audio_encoder is not None
+    if stream is not None and stream.n_audio > 1 and with_sound:
+        lost.append(f"1 of {stream.n_audio} sounds was taken over")
+    if "subtitles" in encoding.keep_metadata and container is not None and not container.subtitles:
+        lost.append("the container holds no subtitles")
+    return tuple(lost)

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
-import struct
-import zlib
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image
 
 from ksame.errors import OutputError
-from ksame.pictures import PictureExtras
+from ksame.pictures import PictureExtras, save_picture
 from ksame.scene.media.conversion import OutputFrame
-from ksame.scene.media.encoding import EncoderConfig, video_losses
+from ksame.scene.media.encoding import EncoderConfig, losses
 from ksame.scene.media.images import Photograph
 from ksame.scene.media.source import Media
 
-_QUALITY = 92
-"""Of JPEG, WebP and AVIF where the source does not tell."""
 _WITH_ALPHA = ("PNG", "WEBP", "TIFF", "AVIF")
 _WITH_16_BITS = ("PNG", "TIFF")
-_PNG_HEAD = 33
-"""Length of the signature and IHDR."""
 
 
 class PhotographWriter:
@@ -44,15 +37,15 @@ class PhotographWriter:
     @property
     def losses(self) -> tuple[str, ...]:
         """What of the source the format cannot hold."""
-        losses = []
+        lost = []
         bits = self._extras.bits
         if bits > 8 and not self._deep:
-            losses.append(f"its {bits} bits became 8 bits; 16 bits without a colour profile go into .png and .tif")
+            lost.append(f"its {bits} bits became 8 bits; 16 bits without a colour profile go into .png and .tif")
         if self._extras.alpha is not None and self._format not in _WITH_ALPHA:
-            losses.append("what was transparent became white; .png, .webp, .tif and .avif keep it")
+            lost.append("what was transparent became white; .png, .webp, .tif and .avif keep it")
         if self._deep and self._format == "TIFF" and self._exif:
-            losses.append("a .tif of 16 bits is written without metadata; choose .png")
-        return tuple(losses)
+            lost.append("a .tif of 16 bits is written without metadata; choose .png")
+        return tuple(lost)
 
     def write(self, frame: OutputFrame) -> None:
         """Keep the picture until the end."""
@@ -78,7 +71,7 @@ class ImageSequenceWriter:
     """Writes a folder of numbered pictures; those that stand in the work folder already are kept."""
 
     def __init__(self, media: Media, encoding: EncoderConfig, work: Path) -> None:
-        self.losses = video_losses(media, 8)
+        self.losses = losses(media, 8, encoding)
         self._work = work
         self._quality = encoding.quality
         self._format, self._suffix = ("JPEG", ".jpg") if encoding.codec == "jpeg" else ("PNG", ".png")
@@ -128,10 +121,6 @@ def _with_extras(
 
     There it is opaque: the border of what is transparent may be the outline of a head. Colours are those that are seen
     on white, so that nothing is published under what is transparent.
-
-    Returns
-    -------
-    pixels : ndarray of shape (height, width, 3 or 4), uint8 or uint16
     """
     dtype = np.uint8 if deep is None else np.uint16
     white = np.iinfo(dtype).max
@@ -146,55 +135,3 @@ def _with_extras(
         colour = np.where(opacity > 0, (on_white - white * (1 - opacity)) / opacity, white)
     values = np.concatenate([colour, alpha * float(white // 255)], axis=2)
     return np.rint(values).clip(0, white).astype(dtype)
-
-
-def save_picture(
-    pixels: NDArray[Any],
-    path: Path,
-    picture_format: str,
-    quality: int | None = None,
-    exif: bytes = b"",
-    jpeg: tuple[int, int] | None = None,
-) -> None:
-    """Write a picture without any metadata but ``exif``.
-
-    Parameters
-    ----------
-    pixels : ndarray of shape (height, width, 3 or 4), uint8 or uint16
-    path : Path
-    picture_format : str
-        As Pillow names it. Without a ``quality`` WebP and AVIF are written at 92, the same for JPEG with full colour
-        resolution, unless ``jpeg`` has the quality and subsampling of its source; the others without loss.
-    """
-    if pixels.dtype == np.uint16:
-        path.write_bytes(_deep_file(pixels, picture_format, exif))
-        return
-    lossy = {"quality": _QUALITY if quality is None else max(1, quality)}
-    by_format: dict[str, dict[str, Any]] = {
-        "JPEG": {**lossy, "subsampling": 0, "optimize": True},
-        "WEBP": lossy,
-        "AVIF": lossy,
-        "TIFF": {"compression": "tiff_lzw"},
-        "PNG": {"compress_level": 6},
-    }
-    options = by_format.get(picture_format, {})
-    if picture_format == "JPEG" and jpeg is not None and quality is None:
-        options |= {"quality": jpeg[0], "subsampling": jpeg[1]}
-    if exif and picture_format != "BMP":
-        options |= {"exif": exif}
-    Image.fromarray(pixels).save(path, picture_format, **options)
-
-
-def _deep_file(pixels: NDArray[np.uint16], picture_format: str, exif: bytes) -> bytes:
-    """Return a file with 16 bits per channel."""
-    order = [2, 1, 0, 3][: pixels.shape[2]]
-    suffix = ".png" if picture_format == "PNG" else ".tif"
-    encoded, data = cv2.imencode(suffix, np.ascontiguousarray(pixels[..., order]))
-    if not encoded:
-        raise OutputError(f"A {picture_format} file of 16 bits cannot be made.")
-    file = data.tobytes()
-    if picture_format != "PNG" or not exif:
-        return file
-    body = b"eXIf" + exif.removeprefix(b"Exif\0\0")
-    chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
-    return file[:_PNG_HEAD] + chunk + file[_PNG_HEAD:]

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from PIL import ExifTags, Image
 
+from ksame import pictures
 from ksame.errors import InputError
-from ksame.pictures import PictureExtras, bits_per_channel, load_checked, open_picture, read_rgb, to_rgb, upright_size
-from ksame.scene.media.encoding import PICTURE_SUFFIXES
 from ksame.scene.media.source import DecodedFrame, Media, Timestamp
 
 _MILLISECOND = Fraction(1, 1000)
@@ -24,42 +23,32 @@ _NEVER_KEPT = ("Orientation", "GPSInfo", "ExifOffset")
 
 
 class Photograph(Media):
-    """One picture.
-
-    Attributes
-    ----------
-    exif : Image.Exif
-    extras : PictureExtras
-        What it has beside 8 bits of red, green and blue.
-    """
+    """One picture, with its EXIF tags, and in ``extras`` what it has beside 8 bits of red, green and blue."""
 
     kind = "photograph"
 
     def __init__(self, path: Path) -> None:
-        with open_picture(path) as picture:
-            bits = bits_per_channel(picture)
-            load_checked(picture, path)
-            size = upright_size(picture)
+        with pictures.open_picture(path) as picture:
+            bits = pictures.bits_per_channel(picture)
+            pictures.load_checked(picture, path)
+            size = pictures.upright_size(picture)
             self.exif = picture.getexif()
-            self.extras = PictureExtras.of(picture, path, bits)
+            self.extras = pictures.PictureExtras.of(picture, path, bits)
         names = (ExifTags.TAGS.get(tag, "") for tag in self.exif)
         self.metadata_keys = tuple(name for name in names if name and name not in _NEVER_KEPT)
         super().__init__(path, size, 1, exact=True, rate=_RATE, time_base=1 / _RATE)
 
     def _decode(self, start: int) -> Generator[DecodedFrame, None, None]:
-        if start > 0:
-            yield Timestamp(0, 1), None, None
-            return
-        with open_picture(self.path) as picture:
+        with pictures.open_picture(self.path) as picture:
             picture.load()
-            yield Timestamp(0, 1), to_rgb(picture), None
+            yield Timestamp(0, 1), None if start > 0 else pictures.to_rgb(picture), None
 
 
 class Animation(Media):
     """A moving WebP, PNG or AVIF file."""
 
     def __init__(self, path: Path) -> None:
-        with open_picture(path) as picture:
+        with pictures.open_picture(path) as picture:
             n_frames = int(getattr(picture, "n_frames", 1))
             self.loop = int(picture.info.get("loop", 0))
             picture.load()
@@ -68,12 +57,12 @@ class Animation(Media):
 
     def _decode(self, start: int) -> Generator[DecodedFrame, None, None]:
         pts = 0
-        with open_picture(self.path) as picture:
+        with pictures.open_picture(self.path) as picture:
             for index in range(self.n_frames):
                 picture.seek(index)
                 picture.load()
                 timestamp = Timestamp(pts, _duration(picture))
-                yield timestamp, None if index < start else to_rgb(picture), None
+                yield timestamp, None if index < start else pictures.to_rgb(picture), None
                 pts += timestamp.duration
 
 
@@ -84,7 +73,7 @@ def _duration(picture: Image.Image) -> int:
 
 def is_animation(path: Path) -> bool:
     """Tell whether a picture file moves."""
-    with open_picture(path) as picture:
+    with pictures.open_picture(path) as picture:
         return picture.format in ("PNG", "WEBP", "AVIF") and bool(getattr(picture, "is_animated", False))
 
 
@@ -94,10 +83,12 @@ class ImageSequence(Media):
     kind = "folder"
 
     def __init__(self, path: Path) -> None:
-        pictures = [p for p in path.iterdir() if p.is_file() and p.suffix.lower() in PICTURE_SUFFIXES]
-        self._pictures = sorted((p for p in pictures if not p.name.startswith(".")), key=natural_order)
+        visible = (p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
+        self._pictures = sorted(
+            (p for p in visible if p.suffix.lower() in pictures.PICTURE_SUFFIXES), key=natural_order
+        )
         if not self._pictures:
-            suffixes = ", ".join(PICTURE_SUFFIXES)
+            suffixes = ", ".join(pictures.PICTURE_SUFFIXES)
             raise InputError(f"{path}: there are no pictures in the folder. Expected files with {suffixes}.")
         first_size = _size(self._pictures[0])
         for file in self._pictures[1:]:
@@ -107,20 +98,19 @@ class ImageSequence(Media):
                     f"{first_size[0]}x{first_size[1]}. A folder is read as one recording: all its pictures must have "
                     "one size."
                 )
-        n_frames = len(self._pictures)
-        super().__init__(path, first_size, n_frames, exact=True, rate=_RATE, time_base=1 / _RATE)
+        super().__init__(path, first_size, len(self._pictures), exact=True, rate=_RATE, time_base=1 / _RATE)
 
     def _decode(self, start: int) -> Generator[DecodedFrame, None, None]:
         for index, path in enumerate(self._pictures):
-            yield Timestamp(index, 1), None if index < start else read_rgb(path), None
+            yield Timestamp(index, 1), None if index < start else pictures.read_rgb(path), None
 
     def _files(self) -> list[Path]:
         return self._pictures
 
 
 def _size(path: Path) -> tuple[int, int]:
-    with open_picture(path) as picture:
-        return upright_size(picture)
+    with pictures.open_picture(path) as picture:
+        return pictures.upright_size(picture)
 
 
 def natural_order(path: Path) -> tuple[tuple[int, int | str], ...]:

@@ -21,8 +21,6 @@ from ksame.errors import InputError
 
 DamagePolicy = Literal["refuse", "mask"]
 """What becomes of a recording with frames that cannot be decoded."""
-_Part: TypeAlias = "tuple[bytes | int, int, int | None]"
-"""Name of a part of a container, where its content begins, and where it ends, if that is known."""
 
 _HEADER_LIMIT = 1 << 26
 _ASF_HEADER = bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c")
@@ -33,43 +31,33 @@ _ASF_ENCRYPTION = (
     bytes.fromhex("338505438169e6499b74ad12cb86d58c"),
 )
 _MP4_STARTS = (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip")
-_MP4_PARENTS = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd"})
-_MP4_ENCRYPTION = frozenset({b"encv", b"enca"})
 _MKV_SEGMENT = 0x18538067
-_MKV_PARENTS = frozenset({0x1654AE6B, 0xAE, 0x6D80, 0x6240})
-"""Tracks, TrackEntry, ContentEncodings, ContentEncoding."""
-_MKV_ENCRYPTION = frozenset({0x5035})
+_PARENTS = frozenset({b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd", 0x1654AE6B, 0xAE, 0x6D80, 0x6240})
+"""Parts of MP4 and Matroska (Tracks, TrackEntry, ContentEncodings, ContentEncoding) that lead to those below."""
+_ENCRYPTION = frozenset({b"encv", b"enca", 0x5035})
+_Parts: TypeAlias = "Callable[[BinaryIO, int, int], Iterator[tuple[bytes | int, int, int | None]]]"
+"""Yields name, begin and, where it is known, end of the parts in a span of a file."""
 
 
 def check_complete(path: Path) -> None:
-    """Refuse a file that is cut off or encrypted.
-
-    Raises
-    ------
-    InputError
-        With what is missing.
-    """
+    """Refuse a file that is cut off or encrypted."""
     try:
         with path.open("rb") as file:
-            _check_container(path, file, path.stat().st_size)
+            start, size = file.read(16), path.stat().st_size
+            if start[4:8] in _MP4_STARTS:
+                _check_mp4(path, file, size)
+            elif start[:4] == b"\x1a\x45\xdf\xa3":
+                _check_mkv(path, file, size)
+            elif start[:4] == b"RIFF":
+                _check_riff(path, file, size)
+            elif start == _ASF_HEADER:
+                _check_asf(path, file, size)
+            elif start[:4] == b"GIF8":
+                _check_gif(path, file)
     except struct.error as error:
         raise _cut_off(path, "its header is incomplete") from error
     except RecursionError as error:
         raise InputError(f"{path}: its structure makes no sense. Copy it again from where it was recorded.") from error
-
-
-def _check_container(path: Path, file: BinaryIO, size: int) -> None:
-    start = file.read(16)
-    if start[4:8] in _MP4_STARTS:
-        _check_mp4(path, file, size)
-    elif start[:4] == b"\x1a\x45\xdf\xa3":
-        _check_mkv(path, file, size)
-    elif start[:4] == b"RIFF":
-        _check_riff(path, file, size)
-    elif start == _ASF_HEADER:
-        _check_asf(path, file, size)
-    elif start[:4] == b"GIF8":
-        _check_gif(path, file)
 
 
 def _cut_off(path: Path, reason: str) -> InputError:
@@ -85,19 +73,13 @@ def _encrypted(path: Path) -> InputError:
     return InputError(f"{path}: the recording is encrypted. Remove the protection with the program that set it.")
 
 
-def _has_part(
-    children: Callable[[BinaryIO, int, int], Iterator[_Part]],
-    file: BinaryIO,
-    span: tuple[int, int],
-    wanted: frozenset[Any],
-    parents: frozenset[Any],
-) -> bool:
-    """Tell whether one of the wanted parts stands in a span of a file, or in those of its parts that are parents."""
-    for name, start, end in children(file, *span):
-        if name in wanted:
+def _is_encrypted(parts: _Parts, file: BinaryIO, start: int, end: int) -> bool:
+    """Tell whether a span of a file, or one of the parts that it consists of, speaks of encryption."""
+    for name, inner, stop in parts(file, start, end):
+        if name in _ENCRYPTION:
             return True
-        start += 8 if name == b"stsd" else 0  # its version and the number of its entries
-        if name in parents and _has_part(children, file, (start, end or span[1]), wanted, parents):
+        skipped = 8 if name == b"stsd" else 0  # its version and the number of its entries
+        if name in _PARENTS and _is_encrypted(parts, file, inner + skipped, stop or end):
             return True
     return False
 
@@ -125,7 +107,7 @@ def _check_mp4(path: Path, file: BinaryIO, size: int) -> None:
         _check_end(path, stop, size)
         if name == b"moov":
             described = True
-            if _has_part(_mp4_boxes, file, (start, stop), _MP4_ENCRYPTION, _MP4_PARENTS):
+            if _is_encrypted(_mp4_boxes, file, start, stop):
                 raise _encrypted(path)
     if not described:
         raise _cut_off(path, "the description at its end is missing")
@@ -134,15 +116,12 @@ def _check_mp4(path: Path, file: BinaryIO, size: int) -> None:
 def _ebml_number(file: BinaryIO, *, keep_marker: bool) -> tuple[int, bool]:
     """Read one EBML number; the flag tells that it stands for "unknown"."""
     first = file.read(1)
-    if not first or first[0] == 0:
+    length = 9 - first[0].bit_length() if first and first[0] else 0
+    data = first + file.read(max(0, length - 1))
+    if length == 0 or len(data) < length:
         return -1, False
-    length = 9 - first[0].bit_length()
-    value = first[0] if keep_marker else first[0] & (0xFF >> length)
-    tail = file.read(length - 1)
-    if len(tail) < length - 1:
-        return -1, False
-    value = int.from_bytes(bytes([value]) + tail, "big")
-    return value, not keep_marker and value == (1 << (7 * length)) - 1
+    unmarked = int.from_bytes(data, "big") & ((1 << 7 * length) - 1)
+    return (int.from_bytes(data, "big"), False) if keep_marker else (unmarked, unmarked == (1 << 7 * length) - 1)
 
 
 def _mkv_elements(file: BinaryIO, start: int, end: int) -> Iterator[tuple[int, int, int | None]]:
@@ -162,9 +141,7 @@ def _mkv_elements(file: BinaryIO, start: int, end: int) -> Iterator[tuple[int, i
 def _check_mkv(path: Path, file: BinaryIO, size: int) -> None:
     for name, start, stop in _mkv_elements(file, 0, size):
         _check_end(path, stop or 0, size)
-        if name == _MKV_SEGMENT and _has_part(
-            _mkv_elements, file, (start, stop or size), _MKV_ENCRYPTION, _MKV_PARENTS
-        ):
+        if name == _MKV_SEGMENT and _is_encrypted(_mkv_elements, file, start, stop or size):
             raise _encrypted(path)
 
 
@@ -237,13 +214,7 @@ def _time(item: Packet[Any] | VideoFrame) -> int | None:
 
 
 def find_damaged_frames(packets: Any) -> DamagedFrames:
-    """Decode everything once, one packet at a time, and note which the decoder complains of.
-
-    Parameters
-    ----------
-    packets : iterable of Packet
-        Of a stream with the options :data:`ksame.pictures.STRICT`, without threads.
-    """
+    """Decode packets of a strict decoder without threads, one at a time, and note which it complains of."""
     order: list[tuple[int | None, bool]] = []
     bad: set[int] = set()
     places: dict[int | None, int] = {}

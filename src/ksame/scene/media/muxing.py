@@ -7,12 +7,10 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import av
 import av.filter
 from av.container import OutputContainer
-from av.packet import Packet
 from av.stream import Stream
 from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
@@ -20,15 +18,7 @@ from av.video.stream import VideoStream
 
 from ksame.errors import OutputError
 from ksame.scene.media.audio import AudioTrack, TimedPacket, copy_packets
-from ksame.scene.media.encoding import (
-    CONTAINERS,
-    Container,
-    EncoderConfig,
-    audio_losses,
-    mpeg4_rate,
-    video_losses,
-    video_settings,
-)
+from ksame.scene.media.encoding import CONTAINERS, Container, EncoderConfig, losses, mpeg4_rate, video_settings
 from ksame.scene.media.integrity import check_complete
 from ksame.scene.media.recording import Recording, open_container
 from ksame.scene.media.segments import Segment, Segments, WorkFolder, add_video_stream
@@ -47,7 +37,7 @@ class VideoWriter(Segments):
         self._container = CONTAINERS[destination.suffix.lower()]
         codec = encoding.codec_for(destination, 8 if media.stream is None else media.stream.bits)
         settings = video_settings(codec, encoding, media)
-        self.losses = (*video_losses(media, settings.bits), *audio_losses(media, encoding, self._container))
+        self.losses = losses(media, settings.bits, encoding, self._container)
         super().__init__(work, media, settings)
 
     def finish(self, path: Path) -> None:
@@ -113,10 +103,10 @@ def _video_packets(segments: Segments, media: Media, stream: Stream, start: Frac
             time = timestamp.pts - shift
             if segments.settings.counts_frames:
                 previous = max(previous + 1, round(time * media.time_base * rate))
-                _set_times(packet, previous, 1, 1 / rate)
+                packet.time_base, packet.pts, packet.duration = 1 / rate, previous, 1
             else:
-                _set_times(packet, time, end - timestamp.pts, media.time_base)
-            packet.stream = stream
+                packet.time_base, packet.pts, packet.duration = media.time_base, time, end - timestamp.pts
+            packet.dts, packet.stream = packet.pts, stream
             yield time * media.time_base, packet
 
 
@@ -130,12 +120,6 @@ def _with_ends(segments: Segments) -> Iterator[tuple[Segment, list[int]]]:
     if waiting is not None:
         last = waiting.timestamps[-1]
         yield waiting, [*(t.pts for t in waiting.timestamps[1:]), last.pts + last.duration]
-
-
-def _set_times(packet: Packet[Any], pts: int, duration: int, time_base: Fraction) -> None:
-    packet.time_base = time_base
-    packet.pts = packet.dts = pts
-    packet.duration = duration
 
 
 def _subtitles(

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ksame.errors import InputError, KsameError, OutputError, UsageError
 from ksame.files import settle, take_place
-from ksame.pictures import Pixels
+from ksame.pictures import PICTURE_SUFFIXES, Pixels
 from ksame.scene.media.conversion import OutputFrame
-from ksame.scene.media.encoding import CONTAINERS, PICTURE_SUFFIXES, EncoderConfig
+from ksame.scene.media.encoding import CONTAINERS, EncoderConfig
 from ksame.scene.media.image_writers import ImageSequenceWriter, PhotographWriter
 from ksame.scene.media.muxing import VideoWriter
 from ksame.scene.media.segments import WorkFolder
@@ -95,8 +95,9 @@ class Output:
     def write(self, pixels: Pixels, native: VideoFrame | None = None, touched: NDArray[np.bool_] | None = None) -> None:
         """Write the next frame, of shape (height, width, 3), uint8.
 
-        Where ``touched``, (height, width), is given, only these pixels are taken from it, and all others from the
-        source with all their bits: from ``native``, or from the photograph.
+        Where ``touched``, of shape (height, width), is given, only these pixels are taken from it, and all others from
+        the source with all their bits: from ``native``, or from the photograph. Touched are all pixels whose original
+        must not be published, changed or not.
 
         Errors of earlier frames, which are encoded in a thread of their own, may be raised here too.
         """
@@ -143,12 +144,7 @@ def _writer(media: Media, destination: Path, encoding: EncoderConfig, work: Work
 
 
 def check_destination(media: Media, destination: Path, encoding: EncoderConfig, *, force: bool) -> None:
-    """Refuse a destination that cannot hold what is in ``media``, or that must not be replaced.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse a destination that cannot hold what is in ``media``, or that must not be replaced."""
     suffix = destination.suffix.lower()
     if suffix and suffix not in PICTURE_SUFFIXES and suffix not in CONTAINERS:
         known = ", ".join([*CONTAINERS, *PICTURE_SUFFIXES])
@@ -175,12 +171,7 @@ def _check_free(destination: Path, *, force: bool) -> None:
 def check_requests(
     media: Sequence[Media], encoding: EncoderConfig, regions: Sequence[tuple[float, float, float, float]]
 ) -> None:
-    """Refuse what would have no effect: metadata that no file has, and rectangles outside a picture.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Refuse what would have no effect: metadata that no file has, and rectangles outside a picture."""
     keys = sorted({key for source in media for key in source.metadata_keys})
     for name in encoding.keep_metadata:
         if name not in keys:
@@ -219,7 +210,6 @@ def _output_errors(destination: Path) -> Iterator[None]:
     except KsameError:
         raise
     except (OSError, av.FFmpegError) as error:
-        reason = error.strerror or str(error)
         raise OutputError(
-            f"{destination}: cannot be written ({reason}). Check the space and the permissions."
+            f"{destination}: cannot be written ({error.strerror or error}). Check the space and the permissions."
         ) from error

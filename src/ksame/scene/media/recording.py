@@ -82,14 +82,7 @@ def _is_cover(stream: VideoStream) -> bool:
 
 
 class Recording(Media):
-    """Moving pictures in a file that PyAV reads.
-
-    Parameters
-    ----------
-    path : Path
-    damaged : "refuse" or "mask"
-        Whether frames that cannot be trusted end the reading, or are black.
-    """
+    """Moving pictures in a file that PyAV reads; frames that cannot be trusted end the reading, or are black."""
 
     def __init__(self, path: Path, damaged: DamagePolicy = "refuse") -> None:
         self._damage = _survey_damage(path) if damaged == "mask" else None

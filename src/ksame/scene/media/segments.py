@@ -36,31 +36,15 @@ _GLOBAL_HEADER = 1 << 22
 
 @dataclass(frozen=True)
 class WorkFolder:
-    """The folder for the work in progress on one result; it is removed at the end.
-
-    Attributes
-    ----------
-    path : Path
-    resume : bool
-        Go on where an interrupted run stopped. Otherwise earlier work is thrown away.
-    run_key : str
-        Everything beside source and encoding that decides the pixels, such as options and seed.
-    segment_length : int
-        Frames in one segment: what an interruption can cost.
-    """
+    """The folder for the work in progress on one result; it is removed at the end."""
 
     path: Path
-    resume: bool = False
-    run_key: str = ""
-    segment_length: int = 240
+    resume: bool = False  # go on where an interrupted run stopped; otherwise earlier work is thrown away
+    run_key: str = ""  # everything beside source and encoding that decides the pixels, such as options and seed
+    segment_length: int = 240  # frames in one segment: what an interruption can cost
 
     def prepare(self, media: Media, destination: Path, encoding: EncoderConfig) -> None:
-        """Make the folder, or check that the earlier work in it was for the same.
-
-        Raises
-        ------
-        UsageError
-        """
+        """Make the folder, or check that the earlier work in it was for the same."""
         state: dict[str, Any] = {
             "schema": _SCHEMA,
             "version": _VERSION,

@@ -23,28 +23,16 @@ Kind = Literal["photograph", "video", "folder"]
 DecodedFrame: TypeAlias = "tuple[Timestamp, Pixels | None, VideoFrame | None]"
 SWSCALE_MATRICES = {1: 1, 4: 4, 5: 5, 6: 5, 7: 7, 9: 9, 10: 9}
 """swscale's number for a matrix of ISO/IEC 23091-2."""
-_HD_HEIGHT = 720
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """One picture of a recording.
-
-    Attributes
-    ----------
-    index : int
-    time : float
-        In seconds, as the file tells it.
-    pixels : ndarray of shape (height, width, 3), uint8
-        RGB, upright, read-only.
-    native : VideoFrame, optional
-        The same as it was decoded, with all its bits.
-    """
+    """One picture of a recording; ``pixels`` are of shape (height, width, 3): RGB, upright, read-only."""
 
     index: int
-    time: float
+    time: float  # in seconds, as the file tells it
     pixels: Pixels
-    native: VideoFrame | None = None
+    native: VideoFrame | None = None  # as it was decoded, with all its bits
 
 
 @dataclass(frozen=True)
@@ -82,34 +70,21 @@ class ColourSpace:
     @classmethod
     def default_for(cls, size: tuple[int, int]) -> ColourSpace:
         """Return what players assume for pictures of a size: BT.709 from HD on, BT.601 below."""
-        return cls(1, 1, 1) if min(size) >= _HD_HEIGHT else cls(6, 6, 6)
+        return cls(1, 1, 1) if min(size) >= 720 else cls(6, 6, 6)
 
 
 @dataclass(frozen=True)
 class StreamInfo:
-    """How a recording is coded.
-
-    Attributes
-    ----------
-    codec, pixel_format : str
-    bits : int
-        Per channel.
-    colours : ColourSpace
-    bit_rate : int
-        Of the video, in bits per second; 0 where it is not known.
-    interlaced : bool
-    n_video, n_audio : int
-        How many streams of each there are.
-    """
+    """How a recording is coded."""
 
     codec: str
     pixel_format: str
-    bits: int
+    bits: int  # per channel
     colours: ColourSpace
-    bit_rate: int = 0
-    interlaced: bool = False
-    n_video: int = 1
-    n_audio: int = 0
+    bit_rate: int  # of the video, in bits per second; 0 where it is not known
+    interlaced: bool
+    n_video: int  # streams of the file
+    n_audio: int
 
 
 class Media(ABC):
@@ -118,7 +93,6 @@ class Media(ABC):
     Attributes
     ----------
     path : Path
-    kind : "photograph", "video" or "folder"
     size : (int, int)
         Width and height, upright.
     n_frames : int
@@ -128,26 +102,15 @@ class Media(ABC):
         Frames per second, on average.
     time_base : Fraction
         Seconds in one unit of a time stamp.
-    has_sound : bool
-    aspect : Fraction
-        Width of a pixel by its height.
-    loop : int
-        How often an animation is repeated: 0 for ever, -1 never.
-    metadata_keys : tuple of str
-        Metadata that can be kept, by name.
-    stream : StreamInfo or None
-        Of a recording whose planes can be taken over as they are.
-    orientation : int
-        How its decoded frames have to be turned; see :func:`ksame.pictures.orient`.
     """
 
     kind: Kind = "video"
     has_sound = False
-    aspect = Fraction(1)
-    loop = 0
-    metadata_keys: tuple[str, ...] = ()
-    stream: StreamInfo | None = None
-    orientation = 0
+    aspect = Fraction(1)  # width of a pixel by its height
+    loop = 0  # how often an animation is repeated: 0 for ever, -1 never
+    metadata_keys: tuple[str, ...] = ()  # of metadata that can be kept
+    stream: StreamInfo | None = None  # of a recording whose planes can be taken over as they are
+    orientation = 0  # of its decoded frames, for :func:`ksame.pictures.orient`
 
     def __init__(
         self, path: Path, size: tuple[int, int], n_frames: int, *, exact: bool, rate: Fraction, time_base: Fraction
@@ -192,11 +155,7 @@ class Media(ABC):
         """Yield the frames from number ``start`` on, in constant memory.
 
         Frames before ``start`` are decoded and passed over, so that what follows is the same as without them.
-
-        Raises
-        ------
-        InputError
-            When a frame cannot be decoded.
+        A frame that cannot be decoded raises an :class:`InputError`.
         """
         index = 0
         with closing(prefetch(self._decode(start), queue_length(self.size))) as decoded:
