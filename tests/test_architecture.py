@@ -14,6 +14,7 @@ ORDER = (
     "parameters",
     "registry",
     "files",
+    "pictures",
     "faces",
     "geometry",
     "models",

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ksame import __version__
 from ksame.errors import OutputError
+from ksame.files import set_constant_time
 from ksame.privacy.certificate import release_digest
 from ksame.privacy.documents import read_document
 from ksame.privacy.invention import InventedRegion
@@ -25,7 +26,6 @@ from ksame.recipes import METHODS
 from ksame.scene.composing import Treatment
 from ksame.scene.config import JobConfig
 from ksame.scene.masking import FILL
-from ksame.scene.media.output import timeless
 from ksame.scene.result import JobResult
 from ksame.scene.risk import NOBODY, WHOLE_FILE, AtRisk
 
@@ -139,7 +139,7 @@ def write_whole(path: Path, data: bytes) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        timeless(part)
+        set_constant_time(part)
         part.replace(path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written ({error.strerror}).") from error

@@ -19,7 +19,7 @@ from ksame.scene.claims import check_scene_claims
 from ksame.scene.counting import smallest_sharing
 from ksame.scene.linkage import SceneLinkage
 from ksame.scene.media import open_media
-from ksame.scene.media.recording import film, opened
+from ksame.scene.media.recording import open_container, video_stream
 from ksame.scene.risk import WHOLE_FILE, from_csv
 
 if TYPE_CHECKING:
@@ -145,8 +145,8 @@ def _frames_in(folder: Path, name: str) -> int | None:
         media = open_media(file)
         if media.exact:
             return media.n_frames
-        with opened(file) as container:
-            return sum(packet.size > 0 for packet in container.demux(film(container, file)))
+        with open_container(file) as container:
+            return sum(packet.size > 0 for packet in container.demux(video_stream(container, file)))
     except (InputError, OSError, FFmpegError):
         return None
 
