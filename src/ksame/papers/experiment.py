@@ -216,9 +216,9 @@ class Key:
         return cls(paper, experiment.name, task.data.digest, task.scale.name, task.seed, code=code)
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of all that numbers may depend on."""
-    packages = ("numpy", "scipy", "scikit-learn", "scikit-image", "opencv-python-headless", "matplotlib")
+def versions(*more: str) -> dict[str, str]:
+    """Return the versions of all that numbers may depend on, and of ``more`` packages."""
+    packages = ("numpy", "scipy", "scikit-learn", "scikit-image", "opencv-python-headless", *more)
     return {
         "ksame": __version__,
         "python": platform.python_version(),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ksame.errors import UsageError
 from ksame.papers.experiment import Findings, Row
 
 _COLOURS = ("#1f5fbf", "#c2410c", "#15803d", "#8b2fc9", "#b08900", "#0e7490", "#be185d", "#4b5563", "#7c2d12")
@@ -222,8 +223,17 @@ class Sheet:
         return figure
 
 
+def require_matplotlib() -> None:
+    """Raise where figures cannot be drawn: matplotlib comes with an extra, since nothing else needs it."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise UsageError("Figures need matplotlib. Install it with `pip install 'ksame[papers]'`.") from error
+
+
 def draw(drawing: Any, found: Findings) -> dict[str, bytes]:
     """Return the figure as files, by their ending; none where there is nothing to draw."""
+    require_matplotlib()
     import matplotlib
 
     matplotlib.use("agg")

@@ -205,8 +205,9 @@ def _record(
         for paper in papers
         for experiment in paper.experiments
     ]
+    used = versions("matplotlib")
     return {
-        "run": {"data": data.name, "digest": data.digest, "scale": scale.name, "seed": seed, "versions": versions()},
+        "run": {"data": data.name, "digest": data.digest, "scale": scale.name, "seed": seed, "versions": used},
         "withheld": withheld,
         "data_notes": notes,
         "experiments": experiments,
