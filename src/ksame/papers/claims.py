@@ -37,6 +37,9 @@ BY_SUBJECT_ONLY = (
 """Why a finding of the papers about labels counts as half of one: see the claims "what remains"."""
 
 
+Judge = Callable[[Rows], Judgement]
+
+
 @dataclass(frozen=True)
 class Claim:
     """One statement of a paper.
@@ -65,7 +68,21 @@ class Claim:
     reported: str
     how: str
     experiment: str
-    judge: Callable[[Rows], Judgement]
+    judge: Judge
+
+
+class Claims(list[Claim]):
+    """The claims of a paper, in its order. Each is a function that judges it, whose first line is what it says."""
+
+    def add(self, experiment: str, where: str, reported: str, how: str) -> Callable[[Judge], Judge]:
+        """Add a claim that bears the name of the function below; see :class:`Claim` for the rest."""
+
+        def judged_by(judge: Judge) -> Judge:
+            name, statement = judge.__name__.strip("_").replace("_", "-"), (judge.__doc__ or "").rstrip(".")
+            self.append(Claim(name, where, statement, reported, how, experiment, judge))
+            return judge
+
+        return judged_by
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from ksame.papers.claims import BY_SUBJECT_ONLY, Claim, Judgement, Verdict, agree_if, listed, pct
+from ksame.papers.claims import BY_SUBJECT_ONLY, Claims, Judgement, Verdict, agree_if, listed, pct
 from ksame.papers.experiment import Rows
 
 PROTOCOLS = ("another photograph", "same photograph")
 BLURS = ("pixelation", "blur", "blur, sigma a variance")
 SELECT = ("k-Same", "k-Same-Select gender", "k-Same-Select expression")
 
+_PCA = "833 people, a fifth train PCA with Mahalanobis distances, other photographs are hidden"
+_SVM = "linear kernel, five folds by subject"
 
+CLAIMS = Claims()
+
+
+@CLAIMS.add("fig3", "Fig. 3b", "two local minima at k = 3 and 7", "one face; depth of the shallower dip")
 def _profile(rows: Rows) -> Judgement:
+    """k-Same keeps the two dips at the pupils in the profile across the eyes."""
     dips = {}
     for shown in dict.fromkeys(rows.column("shown").tolist()):
         line = rows.where(shown=shown).column("grey").astype(float)
@@ -23,7 +30,9 @@ def _profile(rows: Rows) -> Judgement:
     return agree_if(all(v > 5 for v in dips.values()), seen, "the dips are lost at some k", partly=True)
 
 
-def _high(rows: Rows) -> Judgement:
+@CLAIMS.add("fig6", "Fig. 6a, b", "above 90 %", _PCA)
+def _slow_fall(rows: Rows) -> Judgement:
+    """Recognition stays high over the first five levels of blur and pixelation."""
     seen, kept = [], {}
     for protocol in PROTOCOLS:
         mine = rows.where(protocol=protocol)
@@ -52,17 +61,23 @@ def _at(rows: Rows, levels: dict[str, int], need: float, otherwise: str) -> Judg
     return agree_if(enough[PROTOCOLS[0]], "; ".join(seen), otherwise, partly=partly)
 
 
+@CLAIMS.add("fig6", "section 6.1", "p = 9, sigma = 14", _PCA)
 def _forty(rows: Rows) -> Judgement:
+    """At 40 % of the range recognition is almost perfect."""
     why = "it needs the gallery's own photograph, and a sigma that is a variance; another photograph is recognised less"
     return _at(rows, {"pixelation": 9, "blur": 14}, 0.9, why)
 
 
+@CLAIMS.add("fig6", "section 6.1", "p = 15, sigma = 25", _PCA)
 def _seventy(rows: Rows) -> Judgement:
+    """At 70 % of the range it is still 70 %."""
     why = "less is left here: blocks of 15 pixels leave five across a face; with sigma a variance, blur leaves more"
     return _at(rows, {"pixelation": 15, "blur": 25}, 0.65, why)
 
 
+@CLAIMS.add("fig6", "Fig. 6c", "below 1/k", _PCA)
 def _one_in_k(rows: Rows) -> Judgement:
+    """k-Same and k-Same-Select stay below 1/k."""
     seen, most = [], 0.0
     for protocol in (p for p in PROTOCOLS if rows.where(protocol=p).rows):
         mine = rows.where(protocol=protocol)
@@ -72,7 +87,27 @@ def _one_in_k(rows: Rows) -> Judgement:
     return agree_if(most <= 1 + 1e-9, "; ".join(seen), "above 1/k")
 
 
-def _dominate(rows: Rows) -> Judgement:
+@CLAIMS.add("fig7", "Fig. 7c", "well below 1/k (FaceIt)", "100 people, SFace")
+def _one_in_k_deep(rows: Rows) -> Judgement:
+    """So they do against a recogniser that was not trained on the set."""
+    return _one_in_k(rows)
+
+
+@CLAIMS.add("fig7", "Fig. 7a, b", "same observations as for PCA, lower rates", "100 people, SFace")
+def _commercial(rows: Rows) -> Judgement:
+    """Blur and pixelation have to be strong to hide people from it too."""
+    of = {m: rows.curve("level", "rank1", method=m) for m in ("pixelation", "blur")}
+    seen = f"untouched {pct(rows.one('rank1', method='untouched'))}; " + "; ".join(
+        f"{m} {listed(c)}" for m, c in of.items()
+    )
+    strong = all(list(c.values())[1] > 0.5 for c in of.values())
+    why = "lower from the start than PCA"
+    return agree_if(strong, seen, why, partly=True)
+
+
+@CLAIMS.add("fig6", "section 6.1", "lower at every level; k = 2 about 50 %", _PCA)
+def _formal_better(rows: Rows) -> Judgement:
+    """Formal methods always protect better than blur and pixelation."""
     mine = rows.where(protocol=PROTOCOLS[1])
     of = {m: mine.curve("level", "rank1", method=m) for m in BLURS}
     half = mine.one("rank1", method="k-Same", level=2.0)
@@ -83,21 +118,13 @@ def _dominate(rows: Rows) -> Judgement:
     return agree_if(half <= lowest, seen, why, partly=half < min(max(c.values()) for c in of.values()))
 
 
-def _weaker(rows: Rows) -> Judgement:
-    of = {m: rows.curve("level", "rank1", method=m) for m in ("pixelation", "blur")}
-    seen = f"untouched {pct(rows.one('rank1', method='untouched'))}; " + "; ".join(
-        f"{m} {listed(c)}" for m, c in of.items()
-    )
-    strong = all(list(c.values())[1] > 0.5 for c in of.values())
-    why = "lower from the start than PCA"
-    return agree_if(strong, seen, why, partly=True)
-
-
 def _rates(rows: Rows, label: str, method: str, folds: str) -> dict[float, float]:
     return rows.curve("level", "accuracy", method=method, label=label, folds=folds)
 
 
+@CLAIMS.add("fig8", "Fig. 8c", "rises above the baseline; falls", _SVM)
 def _select(rows: Rows) -> Judgement:
+    """Select raises what can be read with k, k-Same loses it."""
     seen, rises, honest = [], [], []
     for label in ("gender", "expression"):
         base = rows.one("accuracy", method="untouched", label=label, folds="subject")
@@ -113,7 +140,9 @@ def _select(rows: Rows) -> Judgement:
     return agree_if(all(rises), "; ".join(seen), why, partly=any(rises))
 
 
-def _groups(rows: Rows) -> Judgement:
+@CLAIMS.add("fig8", "Fig. 8c, beyond", "folds by subject only", "folds by group, and labels dealt by lot")
+def _select_groups(rows: Rows) -> Judgement:
+    """What remains of the rise when equal faces stay in one fold."""
     seen, same = [], []
     for label in ("gender", "expression"):
         select = {f: _rates(rows, label, "k-Same-Select", f) for f in ("subject", "group")}
@@ -132,7 +161,9 @@ def _groups(rows: Rows) -> Judgement:
     return agree_if(all(same), "; ".join(seen), why, partly=True)
 
 
-def _masks(rows: Rows) -> Judgement:
+@CLAIMS.add("fig8", "Fig. 8a, b", "constant; falls", _SVM)
+def _masks_use(rows: Rows) -> Judgement:
+    """Blur leaves gender and expression readable, pixelation does not."""
     seen, flat, falls = [], [], []
     for label in ("gender", "expression"):
         base = rows.one("accuracy", method="untouched", label=label, folds="subject")
@@ -145,95 +176,3 @@ def _masks(rows: Rows) -> Judgement:
         falls.append(blocks[max(blocks)] < base - 0.02)
     why = "one of the four curves does otherwise: see the figures"
     return agree_if(all(flat) and all(falls), "; ".join(seen), why, partly=any(flat) or any(falls))
-
-
-_PCA = "833 people, a fifth train PCA with Mahalanobis distances, other photographs are hidden"
-_SVM = "linear kernel, five folds by subject"
-
-CLAIMS = (
-    Claim(
-        "profile",
-        "Fig. 3b",
-        "k-Same keeps the two dips at the pupils in the profile across the eyes",
-        "two local minima at k = 3 and 7",
-        "one face; depth of the shallower dip",
-        "fig3",
-        _profile,
-    ),
-    Claim(
-        "slow-fall",
-        "Fig. 6a, b",
-        "Recognition stays high over the first five levels of blur and pixelation",
-        "above 90 %",
-        _PCA,
-        "fig6",
-        _high,
-    ),
-    Claim(
-        "forty",
-        "section 6.1",
-        "At 40 % of the range recognition is almost perfect",
-        "p = 9, sigma = 14",
-        _PCA,
-        "fig6",
-        _forty,
-    ),
-    Claim(
-        "seventy", "section 6.1", "At 70 % of the range it is still 70 %", "p = 15, sigma = 25", _PCA, "fig6", _seventy
-    ),
-    Claim("one-in-k", "Fig. 6c", "k-Same and k-Same-Select stay below 1/k", "below 1/k", _PCA, "fig6", _one_in_k),
-    Claim(
-        "one-in-k-deep",
-        "Fig. 7c",
-        "So they do against a recogniser that was not trained on the set",
-        "well below 1/k (FaceIt)",
-        "100 people, SFace",
-        "fig7",
-        _one_in_k,
-    ),
-    Claim(
-        "commercial",
-        "Fig. 7a, b",
-        "Blur and pixelation have to be strong to hide people from it too",
-        "same observations as for PCA, lower rates",
-        "100 people, SFace",
-        "fig7",
-        _weaker,
-    ),
-    Claim(
-        "formal-better",
-        "section 6.1",
-        "Formal methods always protect better than blur and pixelation",
-        "lower at every level; k = 2 about 50 %",
-        _PCA,
-        "fig6",
-        _dominate,
-    ),
-    Claim(
-        "select",
-        "Fig. 8c",
-        "Select raises what can be read with k, k-Same loses it",
-        "rises above the baseline; falls",
-        _SVM,
-        "fig8",
-        _select,
-    ),
-    Claim(
-        "select-groups",
-        "Fig. 8c, beyond",
-        "What remains of the rise when equal faces stay in one fold",
-        "folds by subject only",
-        "folds by group, and labels dealt by lot",
-        "fig8",
-        _groups,
-    ),
-    Claim(
-        "masks-use",
-        "Fig. 8a, b",
-        "Blur leaves gender and expression readable, pixelation does not",
-        "constant; falls",
-        _SVM,
-        "fig8",
-        _masks,
-    ),
-)

@@ -6,11 +6,20 @@ from itertools import pairwise
 
 import numpy as np
 
-from ksame.papers.claims import BY_SUBJECT_ONLY, Claim, Judgement, Verdict, agree_if, listed, pct
+from ksame.papers.claims import BY_SUBJECT_ONLY, Claims, Judgement, Verdict, agree_if, listed, pct
 from ksame.papers.experiment import Rows
 
+_SPLIT = "249 people, 30 % train, neutral gallery, smiling probes, five splits"
+_FERET = "275 people, 30 % train, another photograph in the gallery, five splits"
 
+CLAIMS = Claims()
+
+
+@CLAIMS.add(
+    "fig2", "Figs. 2 and 3", "visibly higher quality", "100 people; strength of edges in the middle of the face"
+)
 def _ghosts(rows: Rows) -> Judgement:
+    """k-Same-M faces show no ghosts where k-Same's do."""
     of = {m: rows.curve("k", "sharpness", method=m) for m in ("k-Same", "k-Same-M")}
     seen = "; ".join(f"{m} {listed(c)}" for m, c in of.items())
     good = all(of["k-Same-M"][k] > v for k, v in of["k-Same"].items())
@@ -23,14 +32,18 @@ def _ghosts(rows: Rows) -> Judgement:
     )
 
 
+@CLAIMS.add("fig5", "Fig. 5a", "below 1/k at all k", _SPLIT)
 def _below(rows: Rows) -> Judgement:
+    """k-Same and k-Same-M stay below 1/k."""
     of = {m: {k: v for k, v in rows.curve("k", "rank1", method=m).items() if k > 1} for m in ("k-Same", "k-Same-M")}
     seen = "; ".join(f"{m} {listed(curve)}" for m, curve in of.items())
     most = max(v * k for curve in of.values() for k, v in curve.items())
     return agree_if(most <= 1 + 1e-9, seen, "above 1/k")
 
 
-def _slightly(rows: Rows) -> Judgement:
+@CLAIMS.add("fig5", "Fig. 5a", "slightly", _SPLIT)
+def _order(rows: Rows) -> Judgement:
+    """k-Same is recognised slightly less than k-Same-M."""
     pixel, model = (rows.curve("k", "rank1", method=m) for m in ("k-Same", "k-Same-M"))
     shared = [k for k in pixel if k > 1 and k in model]
     gap = float(np.mean([model[k] - pixel[k] for k in shared]))
@@ -42,7 +55,9 @@ def _slightly(rows: Rows) -> Judgement:
     return agree_if(0 <= gap < 0.1, seen, why, partly=abs(gap) < 0.1)
 
 
-def _steady(rows: Rows) -> Judgement:
+@CLAIMS.add("fig5", "Fig. 5b", "curves in order of k", _SPLIT)
+def _cmc(rows: Rows) -> Judgement:
+    """The match curve of k-Same-M declines steadily with k."""
     ten = {row["curve"]: row["within"] for row in rows.where(rank=10).rows if row["curve"].startswith("k-Same-M")}
     order = sorted(ten, key=lambda name: int(name.rsplit(" ", 1)[1]) if "k =" in name else 1)
     values = [ten[name] for name in order]
@@ -53,7 +68,9 @@ def _steady(rows: Rows) -> Judgement:
     return agree_if(all(drops), seen, "not at every step", partly=values[0] > values[-1])
 
 
-def _select(rows: Rows) -> Judgement:
+@CLAIMS.add("fig6", "Fig. 6", "substantially higher than blur", "radial kernel, five folds by subject")
+def _utility(rows: Rows) -> Judgement:
+    """Select keeps expression far better than blur."""
     methods, folds = ("k-Same", "k-Same-M"), ("subject", "group")
     of = {(m, f): rows.curve("k", "accuracy", method=m, folds=f) for m in methods for f in folds}
     blur = rows.curve("sigma", "accuracy", method="blur", folds="subject")
@@ -69,7 +86,9 @@ def _select(rows: Rows) -> Judgement:
     return agree_if(good["subject"][1], seen, why, partly=good["subject"][0])
 
 
-def _by_group(rows: Rows) -> Judgement:
+@CLAIMS.add("fig6", "Fig. 6, beyond", "folds by subject only", "the same faces, folds by group")
+def _utility_groups(rows: Rows) -> Judgement:
+    """What remains of that when equal faces stay in one fold."""
     lost = {}
     for m in ("k-Same", "k-Same-M"):
         subject, group = (rows.curve("k", "accuracy", method=m, folds=f) for f in ("subject", "group"))
@@ -80,7 +99,9 @@ def _by_group(rows: Rows) -> Judgement:
     return agree_if(all(abs(a - b) < 0.03 for _, a, b in lost.values()), seen, why, partly=True)
 
 
-def _model_better(rows: Rows) -> Judgement:
+@CLAIMS.add("fig6", "Fig. 6a", "slightly better", "radial kernel, five folds")
+def _utility_model(rows: Rows) -> Judgement:
+    """k-Same-M keeps expression slightly better than k-Same."""
     pixel, model = (rows.curve("k", "accuracy", method=m, folds="subject") for m in ("k-Same", "k-Same-M"))
     shared = [k for k in pixel if k > 1 and k in model]
     gap = float(np.mean([model[k] - pixel[k] for k in shared]))
@@ -93,7 +114,9 @@ def _model_better(rows: Rows) -> Judgement:
     return agree_if(gap > 0, seen, "both are read nearly always by subject folds", partly=abs(gap) < 0.03)
 
 
+@CLAIMS.add("fig8", "Fig. 8a", "unchanged at 2 and 4; 40 % at 8", _FERET)
 def _pixelation(rows: Rows) -> Judgement:
+    """Pixelation hardly lowers recognition at p = 2 and 4, and leaves much at p = 8."""
     rates = rows.curve("p", "rank1", attack="naive")
     seen = listed(rates)
     flat = all(rates[p] > rates[1] - 0.03 for p in (2, 4) if p in rates)
@@ -109,7 +132,9 @@ def _pixelation(rows: Rows) -> Judgement:
     return agree_if(flat and rates[8] > 0.3, seen, why, partly=flat)
 
 
-def _parrot(rows: Rows) -> Judgement:
+@CLAIMS.add("fig8", "Fig. 8b", "higher than original recognition", _FERET)
+def _automatic_parrot(rows: Rows) -> Judgement:
+    """The automatic parrot recognises more than on untouched faces, but for the highest level."""
     parrot = rows.curve("p", "rank1", attack="automatic-parrot")
     untouched = rows.one("rank1", attack="naive", p=1)
     seen = f"untouched {pct(untouched)}; automatic parrot {listed(parrot)}"
@@ -120,7 +145,9 @@ def _parrot(rows: Rows) -> Judgement:
     return agree_if(equal and higher, seen, why, partly=all(parrot[p] >= untouched - 0.03 for p in small))
 
 
-def _enhanced(rows: Rows) -> Judgement:
+@CLAIMS.add("fig9", "Fig. 9", "small gains at 2 and 4, loss at 8", _FERET)
+def _enhancement(rows: Rows) -> Judgement:
+    """Resolution enhancement helps at p = 2 and 4 and hurts at p = 8."""
     plain, sharp = (rows.curve("p", "rank1", attack=a) for a in ("naive", "enhancement"))
     gains = {p: sharp[p] - plain[p] for p in sharp}
     seen = ", ".join(f"p = {p}: {100 * g:+.1f} points" for p, g in gains.items())
@@ -130,86 +157,3 @@ def _enhanced(rows: Rows) -> Judgement:
         "nothing is lost at p = 2 and 4 that could be won back" if idle else "gains and losses are a few probes"
     ) + "; where ours gains at p = 8, its prior was learned from faces and the attacker found the exact blocks"
     return agree_if(helps and gains[8] < 0, seen, why, partly=helps or gains[8] > 0)
-
-
-_SPLIT = "249 people, 30 % train, neutral gallery, smiling probes, five splits"
-_FERET = "275 people, 30 % train, another photograph in the gallery, five splits"
-
-CLAIMS = (
-    Claim(
-        "ghosts",
-        "Figs. 2 and 3",
-        "k-Same-M faces show no ghosts where k-Same's do",
-        "visibly higher quality",
-        "100 people; strength of edges in the middle of the face",
-        "fig2",
-        _ghosts,
-    ),
-    Claim("below", "Fig. 5a", "k-Same and k-Same-M stay below 1/k", "below 1/k at all k", _SPLIT, "fig5", _below),
-    Claim(
-        "order", "Fig. 5a", "k-Same is recognised slightly less than k-Same-M", "slightly", _SPLIT, "fig5", _slightly
-    ),
-    Claim(
-        "cmc",
-        "Fig. 5b",
-        "The match curve of k-Same-M declines steadily with k",
-        "curves in order of k",
-        _SPLIT,
-        "fig5",
-        _steady,
-    ),
-    Claim(
-        "utility",
-        "Fig. 6",
-        "Select keeps expression far better than blur",
-        "substantially higher than blur",
-        "radial kernel, five folds by subject",
-        "fig6",
-        _select,
-    ),
-    Claim(
-        "utility-groups",
-        "Fig. 6, beyond",
-        "What remains of that when equal faces stay in one fold",
-        "folds by subject only",
-        "the same faces, folds by group",
-        "fig6",
-        _by_group,
-    ),
-    Claim(
-        "utility-model",
-        "Fig. 6a",
-        "k-Same-M keeps expression slightly better than k-Same",
-        "slightly better",
-        "radial kernel, five folds",
-        "fig6",
-        _model_better,
-    ),
-    Claim(
-        "pixelation",
-        "Fig. 8a",
-        "Pixelation hardly lowers recognition at p = 2 and 4, and leaves much at p = 8",
-        "unchanged at 2 and 4; 40 % at 8",
-        _FERET,
-        "fig8",
-        _pixelation,
-    ),
-    Claim(
-        "automatic-parrot",
-        "Fig. 8b",
-        "The automatic parrot recognises more than on untouched faces, but for the highest level",
-        "higher than original recognition",
-        _FERET,
-        "fig8",
-        _parrot,
-    ),
-    Claim(
-        "enhancement",
-        "Fig. 9",
-        "Resolution enhancement helps at p = 2 and 4 and hurts at p = 8",
-        "small gains at 2 and 4, loss at 8",
-        _FERET,
-        "fig9",
-        _enhanced,
-    ),
-)

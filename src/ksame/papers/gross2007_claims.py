@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ksame.papers.claims import Claim, Judgement, Verdict, agree_if, listed, pct
+from ksame.papers.claims import Claims, Judgement, Verdict, agree_if, listed, pct
 from ksame.papers.experiment import Rows
 
 IMAGES, CLASSES, SUBJECTS = "k-Same on images", "k-Same on images, by class", "k-Same on subjects (ours)"
 
 
-def _above(rows: Rows) -> Judgement:
+CLAIMS = Claims()
+
+
+@CLAIMS.add(
+    "fig5a",
+    "Fig. 5a",
+    "well above 1/k at all k",
+    "203 people, three expressions, appearance parameters, nearest neighbour",
+)
+def _repeated_expression(rows: Rows) -> Judgement:
+    """k-Same leaves recognition far above 1/k when people appear with several expressions."""
     rates = rows.curve("k", "rank1", method=IMAGES, attack="naive")
     pooled = rows.curve("k", "rank1", method=IMAGES, attack="pooled")
     over = [k for k, rate in rates.items() if rate > 1 / k + 1e-9]
@@ -22,7 +32,11 @@ def _above(rows: Rows) -> Judgement:
     return agree_if(len(over) == len(rates), seen, why, partly=bool(over) or any(v > 1 / k for k, v in pooled.items()))
 
 
-def _above_light(rows: Rows) -> Judgement:
+@CLAIMS.add(
+    "fig5b", "Fig. 5b", "above 1/k for lower k", "249 people, five lights, appearance parameters, nearest neighbour"
+)
+def _repeated_light(rows: Rows) -> Judgement:
+    """k-Same leaves recognition above 1/k for small k when people appear in several lights."""
     rates = rows.curve("k", "rank1", method=IMAGES, attack="naive")
     low = {k: rate for k, rate in rates.items() if k <= 5}
     pooled = rows.curve("k", "rank1", method=IMAGES, attack="pooled")
@@ -35,7 +49,14 @@ def _above_light(rows: Rows) -> Judgement:
     return agree_if(good, seen, why, partly=any(v > 1 / k for k, v in {**pooled, **low}.items()))
 
 
-def _by_class(rows: Rows) -> Judgement:
+@CLAIMS.add(
+    "fig5a",
+    "section II-C",
+    "similar results",
+    "k-Same within each expression, single pictures and all of a person pooled",
+)
+def _class_information(rows: Rows) -> Judgement:
+    """Class information does not help k-Same with repeated people."""
     single = rows.curve("k", "rank1", method=CLASSES, attack="naive")
     pooled = rows.curve("k", "rank1", method=CLASSES, attack="pooled")
     seen = f"single pictures {listed(single)}; pooled {listed(pooled)}"
@@ -52,7 +73,9 @@ def _by_class(rows: Rows) -> Judgement:
     return Judgement(seen, Verdict.PARTLY if over else Verdict.DIFFERS, why)
 
 
-def _by_subject(rows: Rows) -> Judgement:
+@CLAIMS.add("fig5a", "ours", "not in the paper", "groups of people instead of pictures; largest of all runs")
+def _subject_level(rows: Rows) -> Judgement:
+    """k-Same on subjects keeps 1/k where people repeat."""
     rates = rows.curve("k", "most", method=SUBJECTS, attack="naive")
     pooled = rows.curve("k", "most", method=SUBJECTS, attack="pooled")
     most = max(v * k for curve in (rates, pooled) for k, v in curve.items())
@@ -60,7 +83,9 @@ def _by_subject(rows: Rows) -> Judgement:
     return agree_if(most <= 1 + 1e-9, seen, "above 1/k")
 
 
-def _ad_hoc(rows: Rows) -> Judgement:
+@CLAIMS.add("fig8", "Fig. 8a", "high levels needed; defeated", "150 people, neutral gallery, smiling probes")
+def _ad_hoc_parrot(rows: Rows) -> Judgement:
+    """Ad-hoc pixelation protects only with large blocks, and falls to the automatic parrot."""
     naive = rows.curve("level", "rank1", method="ad-hoc", attack="naive")
     parrot = rows.curve("level", "rank1", method="ad-hoc", attack="automatic parrot, exact detector")
     seen = f"naive {listed(naive)}; automatic parrot {listed(parrot)}"
@@ -69,7 +94,9 @@ def _ad_hoc(rows: Rows) -> Judgement:
     return agree_if(defeated and gain > 0.1, seen, "the parrot gains little over naive matching", partly=defeated)
 
 
-def _thwarted(rows: Rows) -> Judgement:
+@CLAIMS.add("fig8", "Fig. 8b", "prevented", "the papers' exact detector and a robust one")
+def _epsilon_parrot(rows: Rows) -> Judgement:
+    """The epsilon-map's perturbation prevents the automatic parrot."""
     of = {how: rows.curve("level", "rank1", method="epsilon-map", attack=how) for how in (
         "naive", "automatic parrot, exact detector", "automatic parrot, robust detector")}  # fmt: skip
     seen = "; ".join(f"{how} {listed({f'{e:.0e}': v for e, v in curve.items()})}" for how, curve in of.items())
@@ -82,7 +109,9 @@ def _thwarted(rows: Rows) -> Judgement:
     return agree_if(same and not through, seen, why, partly=same)
 
 
-def _gradual(rows: Rows) -> Judgement:
+@CLAIMS.add("fig8", "Fig. 8b", "gradual for 1e-3 to 1e-7, lower levels", "naive recognition and mean side of a block")
+def _epsilon_gradual(rows: Rows) -> Judgement:
+    """The epsilon-map lowers recognition gradually at lower levels than ad-hoc pixelation."""
     naive = list(rows.curve("level", "rank1", method="epsilon-map", attack="naive").items())
     blocks = rows.curve("level", "blocks", method="epsilon-map", attack="naive")
     ordered = [rate for _, rate in sorted(naive, key=lambda pair: -pair[0])]
@@ -96,7 +125,11 @@ def _gradual(rows: Rows) -> Judgement:
     return agree_if(falling and mild, seen, why, partly=falling)
 
 
+@CLAIMS.add(
+    "fig10", "Fig. 10", "below 1/k", "249 people, five lights: four in the gallery, one hidden; reference = gallery"
+)
 def _office(rows: Rows) -> Judgement:
+    """The (epsilon,k)-map holds naive recognition at about 1/k in the office building."""
     exact = rows.curve("k", "rank1", place="office building", models="mean", attack="naive, before rounding")
     of = {m: rows.curve("k", "rank1", place="office building", models=m, attack="naive") for m in ("mean", "images")}
     cut = rows.curve("k", "cut_off", place="office building", models="mean", attack="naive, before rounding")
@@ -112,7 +145,11 @@ def _office(rows: Rows) -> Judgement:
     return agree_if(near and written, seen, why, partly=near)
 
 
-def _others(rows: Rows) -> Judgement:
+@CLAIMS.add(
+    "fig10", "Fig. 7, beyond", "not measured by the paper", "the same releases, and a reference of other people"
+)
+def _other_attacks(rows: Rows) -> Judgement:
+    """What reverse, parrot and the street corner leave; no bound is claimed."""
     seen = []
     for place in ("office building", "street corner"):
         for how in ("naive", "reverse", "parrot"):
@@ -121,88 +158,3 @@ def _others(rows: Rows) -> Judgement:
                 seen.append(f"{place}, {how}: {listed({k: v for k, v in curve.items() if k in (2, 5, 10)})}")
     why = "a parrot who has the released pictures names everybody, since no two of them are alike"
     return Judgement("; ".join(seen), Verdict.REPORTED, why)
-
-
-CLAIMS = (
-    Claim(
-        "repeated-expression",
-        "Fig. 5a",
-        "k-Same leaves recognition far above 1/k when people appear with several expressions",
-        "well above 1/k at all k",
-        "203 people, three expressions, appearance parameters, nearest neighbour",
-        "fig5a",
-        _above,
-    ),
-    Claim(
-        "repeated-light",
-        "Fig. 5b",
-        "k-Same leaves recognition above 1/k for small k when people appear in several lights",
-        "above 1/k for lower k",
-        "249 people, five lights, appearance parameters, nearest neighbour",
-        "fig5b",
-        _above_light,
-    ),
-    Claim(
-        "class-information",
-        "section II-C",
-        "Class information does not help k-Same with repeated people",
-        "similar results",
-        "k-Same within each expression, single pictures and all of a person pooled",
-        "fig5a",
-        _by_class,
-    ),
-    Claim(
-        "subject-level",
-        "ours",
-        "k-Same on subjects keeps 1/k where people repeat",
-        "not in the paper",
-        "groups of people instead of pictures; largest of all runs",
-        "fig5a",
-        _by_subject,
-    ),
-    Claim(
-        "ad-hoc-parrot",
-        "Fig. 8a",
-        "Ad-hoc pixelation protects only with large blocks, and falls to the automatic parrot",
-        "high levels needed; defeated",
-        "150 people, neutral gallery, smiling probes",
-        "fig8",
-        _ad_hoc,
-    ),
-    Claim(
-        "epsilon-parrot",
-        "Fig. 8b",
-        "The epsilon-map's perturbation prevents the automatic parrot",
-        "prevented",
-        "the papers' exact detector and a robust one",
-        "fig8",
-        _thwarted,
-    ),
-    Claim(
-        "epsilon-gradual",
-        "Fig. 8b",
-        "The epsilon-map lowers recognition gradually at lower levels than ad-hoc pixelation",
-        "gradual for 1e-3 to 1e-7, lower levels",
-        "naive recognition and mean side of a block",
-        "fig8",
-        _gradual,
-    ),
-    Claim(
-        "office",
-        "Fig. 10",
-        "The (epsilon,k)-map holds naive recognition at about 1/k in the office building",
-        "below 1/k",
-        "249 people, five lights: four in the gallery, one hidden; reference = gallery",
-        "fig10",
-        _office,
-    ),
-    Claim(
-        "other-attacks",
-        "Fig. 7, beyond",
-        "What reverse, parrot and the street corner leave; no bound is claimed",
-        "not measured by the paper",
-        "the same releases, and a reference of other people",
-        "fig10",
-        _others,
-    ),
-)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ksame.papers.claims import Claim
@@ -20,11 +21,11 @@ class Paper:
     data : str
         The faces the paper had, in words.
     experiments : tuple of Experiment
-    claims : tuple of Claim
+    claims : sequence of Claim
     """
 
     name: str
     citation: str
     data: str
     experiments: tuple[Experiment, ...]
-    claims: tuple[Claim, ...]
+    claims: Sequence[Claim]
