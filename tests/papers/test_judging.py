@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.papers_table import claims_table
 
 from ksame.faces.filters import pixelate
 from ksame.papers import PAPERS, load_paper
 from ksame.papers.claims import BY_SUBJECT_ONLY
 from ksame.papers.experiment import Rows
-from ksame.papers.report import claims_table
 
 PAGE = (Path(__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
 

@@ -117,19 +117,8 @@ def judge(paper: str, claims: Sequence[Claim], outcomes: Mapping[str, Outcome]) 
             found = claim.judge(Rows(outcome.findings.rows))
         except NotAvailableError as reason:
             found = Judgement("–", Verdict.NOT_MEASURED, str(reason))
-        judged.append(
-            Judged(
-                paper,
-                claim.name,
-                claim.where,
-                claim.statement,
-                claim.reported,
-                claim.how,
-                found.seen,
-                found.verdict.value,
-                found.reason,
-            )
-        )
+        said = (claim.name, claim.where, claim.statement, claim.reported, claim.how)
+        judged.append(Judged(paper, *said, found.seen, found.verdict.value, found.reason))
     return judged
 
 

@@ -11,11 +11,11 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ksame import __version__
 from ksame.errors import OutputError
 from ksame.faces.faceset import ByteArray, FaceSet
-from ksame.papers.data import Data, NotAvailableError
+from ksame.papers.data import Data, NotAvailableError, Wanted
 from ksame.progress import Track, silent
 
 Row = dict[str, Any]
@@ -79,7 +79,6 @@ class Scale:
 FULL = Scale("full", 10**6, 1.0, 10**6)
 FAST = Scale("fast", 250, 0.05, 6)
 TINY = Scale("tiny", 24, 0.001, 2)
-SCALES: Mapping[str, Scale] = {scale.name: scale for scale in (FULL, FAST, TINY)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,18 +115,16 @@ class Findings:
     pictures: Pictures | None = None
 
 
-class Drawing(Protocol):
-    """A figure that can be drawn from findings; see :mod:`ksame.papers.figures`."""
+@dataclass(frozen=True)
+class Drawing:
+    """A figure: the name of its file, without an ending, and what is to be seen; see :mod:`ksame.papers.figures`."""
 
-    @property
-    def name(self) -> str:
-        """The file's name, without an ending."""
-        ...
+    name: str
+    caption: str
 
-    @property
-    def caption(self) -> str:
-        """What is to be seen."""
-        ...
+    def draw(self, found: Findings) -> Any:
+        """Return the matplotlib figure, or None where there is nothing to draw."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -140,8 +137,11 @@ class Task:
     track: Track = silent
 
     def faces(self, people: int, **wanted: Any) -> FaceSet:
-        """Return faces of as many people as the scale allows; see :meth:`ksame.papers.data.Data.faces`."""
-        return self.data.faces(self.scale.people(people), seed=self.seed, track=self.track, **wanted)
+        """Return faces of as many people as the scale allows; see :class:`ksame.papers.data.Wanted`."""
+        return self.data.faces(Wanted(self.scale.people(people), seed=self.seed, **wanted), self.track)
+
+
+Run = Callable[[Task], Findings]
 
 
 @dataclass(frozen=True)
@@ -166,9 +166,22 @@ class Experiment:
     name: str
     where: str
     title: str
-    run: Callable[[Task], Findings]
+    run: Run
     drawings: tuple[Drawing, ...] = ()
     heavy: bool = False
+
+
+class Experiments(list[Experiment]):
+    """The experiments of a paper, in its order."""
+
+    def add(self, name: str, where: str, title: str, *drawings: Drawing, heavy: bool = False) -> Callable[[Run], Run]:
+        """Add the function below as an experiment; see :class:`Experiment`."""
+
+        def run_by(run: Run) -> Run:
+            self.append(Experiment(name, where, title, run, drawings, heavy))
+            return run
+
+        return run_by
 
 
 @dataclass(frozen=True, eq=False)

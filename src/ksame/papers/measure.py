@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ksame.attacks import (
     AttackData,
-    AttackResult,
     Recogniser,
     Split,
     clopper_pearson,
@@ -24,7 +23,7 @@ from ksame.deidentify import deidentify
 from ksame.errors import KsameWarning
 from ksame.faces.faceset import FaceSet, FloatArray, IntArray, quantise
 from ksame.methods import Method, Problem
-from ksame.papers.data import FEWEST, SHOT, NotAvailableError
+from ksame.papers.data import FEWEST, SHOT, NotAvailableError, Wanted
 from ksame.papers.experiment import Pictures, Row, Task
 from ksame.privacy.models import patterns
 from ksame.recipes import Recipe, recipe
@@ -118,6 +117,11 @@ def photograph_split(task: Task, people: int, training: float, seed: int, **want
     return Split(gallery, several.take(~first), rest.take(np.sort(order[:count])), same_photographs=False)
 
 
+def one_each(faces: FaceSet) -> FaceSet:
+    """Return the first face of everybody."""
+    return faces.take(np.sort(np.unique(faces.subjects, return_index=True)[1]))
+
+
 def joined(one: FaceSet, other: FaceSet) -> FaceSet:
     """Return the faces of two sets together."""
     marks = None
@@ -140,7 +144,7 @@ def balanced(task: Task, people: int, **wanted: Any) -> FaceSet:
     """
     rng = np.random.default_rng([task.seed, 3])
     if task.data.real:
-        faces = task.data.faces(10**6, seed=task.seed, track=task.track, **wanted)
+        faces = task.data.faces(Wanted(10**6, seed=task.seed, **wanted), task.track)
         kinds = [np.flatnonzero(faces.attribute("expression") == kind) for kind in ("neutral", "smile")]
         each = min(*(len(kind) for kind in kinds), task.scale.people(people) // 2)
         if each < FEWEST:
@@ -192,21 +196,11 @@ class Trained:
 
 
 def attack(scenario: str, recogniser: Recogniser, data: AttackData, **labels: Any) -> Row:
-    """Run an attack and return its rate as a row with these labels."""
-    return rated(run_attack(scenario, recogniser, data), **labels)
-
-
-def rated(result: AttackResult, **labels: Any) -> Row:
-    """Return the rate of an attack, with its exact interval, as a row."""
-    return {
-        **labels,
-        "attack": result.scenario,
-        "recogniser": result.recogniser,
-        "rank1": result.rank1,
-        "low": result.interval[0],
-        "high": result.interval[1],
-        "n": result.n_probes,
-    }
+    """Run an attack and return its rate, with its exact interval, as a row with these labels."""
+    result = run_attack(scenario, recogniser, data)
+    low, high = result.interval
+    return {**labels, "attack": result.scenario, "recogniser": result.recogniser, "rank1": result.rank1, "low": low,
+            "high": high, "n": result.n_probes}  # fmt: skip
 
 
 def mean_rate(scores: Iterable[NDArray[Any]], **labels: Any) -> Row:
