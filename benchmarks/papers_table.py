@@ -77,9 +77,12 @@ def _verdicts(claim: Mapping[str, str], second: Mapping[str, str] | None) -> str
     if second is None:
         return _said(claim["verdict"], own)
     other = _clauses(second)
-    if second["verdict"] == claim["verdict"]:
-        return _said(claim["verdict"], list(dict.fromkeys(own + other)))
     both = [clause for clause in own if clause in other]
+    if second["verdict"] == claim["verdict"]:
+        parts = {"synthetic: ": [c for c in own if c not in both], "portraits: ": [c for c in other if c not in both]}
+        apart = [whose + "; ".join(clauses) for whose, clauses in parts.items() if clauses]
+        shared = [("both: " if apart else "") + "; ".join(both)] if both else []
+        return _said(claim["verdict"], [*apart, *shared])
     if both and both == own == other:
         return f"synthetic **{claim['verdict']}**, portraits {_said(second['verdict'], both)}"
     said = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
@@ -145,6 +145,18 @@ def listed(curve: Mapping[Any, float], show: Callable[[float], str] = pct) -> st
     '2: 50.0 %, 5: 20.0 %'
     """
     return ", ".join(f"{x:g}: {show(y)}" if isinstance(x, float) else f"{x}: {show(y)}" for x, y in curve.items())
+
+
+def names(values: Iterable[Any]) -> str:
+    """Return values as a list in a sentence.
+
+    Examples
+    --------
+    >>> names(["bar", "T", 3]), names([2])
+    ('bar, T and 3', '2')
+    """
+    texts = [str(value) for value in values]
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
 def agree_if(good: bool, seen: str, otherwise: str, *, partly: bool = False) -> Judgement:
