@@ -42,32 +42,14 @@ Judge = Callable[[Rows], Judgement]
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper.
-
-    Parameters
-    ----------
-    name : str
-        Short and unique.
-    where : str
-        Figure, table or section.
-    statement : str
-        The claim, in our words.
-    reported : str
-        The paper's own figures.
-    how : str
-        How we measure it.
-    experiment : str
-        Whose numbers decide.
-    judge : callable
-        From these numbers to a judgement.
-    """
+    """One statement of a paper."""
 
     name: str
-    where: str
-    statement: str
-    reported: str
-    how: str
-    experiment: str
+    where: str  # figure, table or section
+    statement: str  # in our words
+    reported: str  # the paper's own figures
+    how: str  # we measure it
+    experiment: str  # whose numbers decide
     judge: Judge
 
 

@@ -101,38 +101,19 @@ class SyntheticData:
 
 @dataclass(frozen=True, eq=False)
 class FolderData:
-    """Photographs of a data set, with the face found in each.
-
-    Attributes
-    ----------
-    name : str
-    digest : str
-    stock : FaceSet
-        All faces, 224 x 176 pixels with their mesh.
-    withheld : tuple of str
-        Pictures that could not be used, and why.
-    notes : tuple of str
-        What was read from the faces because the data set does not say it.
-    """
+    """Photographs of a data set, with the face found in each."""
 
     name: str
     digest: str
-    stock: FaceSet
-    withheld: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    stock: FaceSet  # all faces, 224 x 176 pixels with their mesh
+    withheld: tuple[str, ...] = ()  # pictures that could not be used, and why
+    notes: tuple[str, ...] = ()  # what was read from the faces because the data set does not say it
 
     real = True
 
     @classmethod
     def load(cls, folder: Path, layout: str = "auto", track: Track = silent) -> FolderData:
-        """Find the pictures of a data set and the face in each; what cannot be used is withheld and named.
-
-        Parameters
-        ----------
-        folder : Path
-        layout : str
-            One of :data:`ksame.papers.layouts.LAYOUTS`, or ``auto``.
-        """
+        """Find the pictures of a data set and the face in each; what cannot be used is withheld and named."""
         found, pictures = find_pictures(folder, layout)
         chosen = _few(pictures)
         with tempfile.TemporaryDirectory(prefix="ksame-") as scratch:

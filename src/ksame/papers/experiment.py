@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,23 +35,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Scale:
-    """How large an experiment is run.
-
-    Parameters
-    ----------
-    name : str
-    most_people : int
-        People at most; papers that took fewer are not touched.
-    share_of_runs : float
-        Of the paper's number of repetitions, at least two.
-    most_levels : int
-        Strengths at most on a curve.
-    """
+    """How large an experiment is run."""
 
     name: str
     most_people: int
-    share_of_runs: float
-    most_levels: int
+    share_of_runs: float  # of the paper's number of repetitions, at least two
+    most_levels: int  # strengths on a curve
 
     def people(self, paper: int) -> int:
         """Return how many people to take where the paper took ``paper``."""
@@ -83,32 +72,16 @@ TINY = Scale("tiny", 24, 0.001, 2)
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """Faces laid out as a figure of a paper shows them.
+    """Faces laid out as a figure of a paper shows them, with the captions of rows and columns."""
 
-    Attributes
-    ----------
-    images : ndarray of shape (n_rows, n_columns, height, width, channels), uint8
-    rows, columns : tuple of str
-        Their captions.
-    """
-
-    images: ByteArray
+    images: ByteArray  # (n_rows, n_columns, height, width, channels)
     rows: tuple[str, ...]
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What an experiment found.
-
-    Attributes
-    ----------
-    rows : list of Row
-        Every number.
-    notes : tuple of str
-        What readers should know: how many people, which recogniser, what is unlike the paper.
-    pictures : Pictures, optional
-    """
+    """What an experiment found; notes say how many people, which recogniser, and what is unlike the paper."""
 
     rows: list[Row]
     notes: tuple[str, ...] = ()
@@ -146,29 +119,14 @@ Run = Callable[[Task], Findings]
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure or table of a paper.
+    """One figure or table of a paper."""
 
-    Parameters
-    ----------
-    name : str
-        Short, for files.
-    where : str
-        Figure, table or section of the paper.
-    title : str
-    run : callable
-        From a :class:`Task` to :class:`Findings`.
-    drawings : tuple of Drawing
-        How to show what was found.
-    heavy : bool
-        Takes long; several processes begin with these.
-    """
-
-    name: str
-    where: str
+    name: str  # of its files
+    where: str  # figure, table or section of the paper
     title: str
     run: Run
     drawings: tuple[Drawing, ...] = ()
-    heavy: bool = False
+    heavy: bool = False  # takes long; several processes begin with these
 
 
 class Experiments(list[Experiment]):
@@ -186,27 +144,15 @@ class Experiments(list[Experiment]):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """An experiment that was run, or why it could not be.
-
-    Attributes
-    ----------
-    paper, experiment : str
-        Their names.
-    findings : Findings
-    missing : str
-        Why there are no numbers: the data cannot serve; empty otherwise.
-    seconds, cpu_seconds : float
-    reused : bool
-        Whether the numbers are those of an earlier call.
-    """
+    """An experiment that was run, or why it could not be."""
 
     paper: str
     experiment: str
     findings: Findings
-    missing: str = ""
+    missing: str = ""  # why the data cannot serve
     seconds: float = 0.0
     cpu_seconds: float = 0.0
-    reused: bool = False
+    reused: bool = False  # the numbers are those of an earlier call
 
 
 @dataclass(frozen=True)
@@ -219,7 +165,7 @@ class Key:
     scale: str
     seed: int
     ksame: str = __version__
-    code: str = field(default="")
+    code: str = ""
 
     @classmethod
     def of(cls, paper: str, experiment: Experiment, task: Task) -> Key:
@@ -262,9 +208,8 @@ def _write(folder: Path, key: Key, experiment: Experiment, outcome: Outcome) -> 
     pictures = outcome.findings.pictures
     if pictures is not None:
         buffer = io.BytesIO()
-        np.savez_compressed(
-            buffer, images=pictures.images, rows=np.array(pictures.rows), columns=np.array(pictures.columns)
-        )
+        arrays: dict[str, Any] = vars(pictures)
+        np.savez_compressed(buffer, **arrays)
         write_whole(folder / f"{key.experiment}.npz", buffer.getvalue())
     record = {
         "schema": "ksame/experiment",
@@ -291,15 +236,8 @@ def _read(folder: Path, key: Key) -> Outcome | None:
             return None
         pictures = _pictures(folder / f"{key.experiment}.npz") if record["pictures"] else None
         findings = Findings(record["rows"], tuple(record["notes"]), pictures)
-        return Outcome(
-            key.paper,
-            key.experiment,
-            findings,
-            record["missing"],
-            record["seconds"],
-            record["cpu_seconds"],
-            reused=True,
-        )
+        how = (record["missing"], record["seconds"], record["cpu_seconds"])
+        return Outcome(key.paper, key.experiment, findings, *how, reused=True)
     except (OSError, ValueError, KeyError, TypeError, BadZipFile):
         return None
 

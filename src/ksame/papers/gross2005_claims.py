@@ -47,8 +47,8 @@ def _slow_fall(rows: Rows) -> Judgement:
         strict.append(min(few["blur"].values()))
     why = (
         "another photograph, with another expression or from another year, is hard for PCA trained on other people; of "
-        f"the gallery's own, pixelation and blur with sigma read as a variance leave at least {pct(kept[1])}, with sigma "
-        f"read as a standard deviation {pct(strict[1])}"
+        f"the gallery's own, pixelation and blur with sigma read as a variance leave {pct(kept[1])} or more, blur with "
+        f"sigma a standard deviation {pct(strict[1])}"
     )
     return agree_if(kept[0] > 0.9, "; ".join(seen), why, partly=kept[1] > 0.75)
 

@@ -13,7 +13,7 @@ from ksame.papers.data import SHOT
 from ksame.papers.experiment import Experiments, Findings, Row, Task
 from ksame.papers.figures import Curves, Sheet
 from ksame.papers.gross2006_claims import CLAIMS
-from ksame.papers.measure import balanced, label_rows, layout, mean_rate, one_each, photograph_split, released
+from ksame.papers.measure import balanced, label_rows, layout, mean_rate, one_each, photograph_split, released, stacked
 from ksame.papers.paper import Paper
 from ksame.recipes import recipe
 from ksame.spaces import AamSpace
@@ -50,8 +50,8 @@ def sheets(task: Task) -> Findings:
     ks = [k for k in (2, 4, 8, 10) if k <= len(faces)]
     made = {name: [released(faces, of(k=k), task.seed) for k in ks] for name, of in METHODS.items()}
     lines = [(name, who) for who in (0, 1) for name in METHODS]
-    columns = [_stack([faces.take([who]) for _, who in lines])]
-    columns += [_stack([made[name][c].of([who]) for name, who in lines]) for c in range(len(ks))]
+    columns = [stacked([faces.take([who]) for _, who in lines])]
+    columns += [stacked([made[name][c].of([who]) for name, who in lines]) for c in range(len(ks))]
     pictures = layout(columns, [name for name, _ in lines], ("original", *(f"k = {k}" for k in ks)))
     notes = (f"{len(faces)} people; k-Same averages registered pixels, k-Same-M parameters of a model built on them",)
     whole = _sharpness(faces)
@@ -70,10 +70,6 @@ def _sharpness(faces: FaceSet) -> float:
     grey = faces.images[:, rows, columns].mean(axis=3, dtype=np.float64)
     down, across = np.gradient(grey, axis=(1, 2))
     return float(np.hypot(down, across).mean())
-
-
-def _stack(faces: list[FaceSet]) -> FaceSet:
-    return FaceSet(np.concatenate([f.images for f in faces]), np.arange(len(faces)).astype(str))
 
 
 def _neutral_smile(task: Task, seed: int, **wanted: Any) -> Split:

@@ -12,7 +12,15 @@ from ksame.papers.experiment import Rows
 _SPLIT = "249 people, 30 % train, neutral gallery, smiling probes, five splits"
 _FERET = "275 people, 30 % train, another photograph in the gallery, five splits"
 
+METHODS = ("k-Same", "k-Same-M")
+
 CLAIMS = Claims()
+
+
+def _gap(pixel: dict[int, float], model: dict[int, float]) -> float:
+    """Return how much k-Same-M is above k-Same on average over the k that both have."""
+    gaps = [model[k] - pixel[k] for k in pixel if k > 1 and k in model]
+    return float(np.mean(gaps)) if gaps else float("nan")
 
 
 @CLAIMS.add(
@@ -20,7 +28,7 @@ CLAIMS = Claims()
 )
 def _ghosts(rows: Rows) -> Judgement:
     """k-Same-M faces show no ghosts where k-Same's do."""
-    of = {m: rows.curve("k", "sharpness", method=m) for m in ("k-Same", "k-Same-M")}
+    of = {m: rows.curve("k", "sharpness", method=m) for m in METHODS}
     seen = "; ".join(f"{m} {listed(c)}" for m, c in of.items())
     ghosts = [k for k, v in of["k-Same"].items() if of["k-Same-M"][k] <= v]
     why = f"at k = {names(ghosts)} k-Same has more edges, since its ghosts are edges too"
@@ -31,7 +39,7 @@ def _ghosts(rows: Rows) -> Judgement:
 @CLAIMS.add("fig5", "Fig. 5a", "below 1/k at all k", _SPLIT)
 def _below(rows: Rows) -> Judgement:
     """k-Same and k-Same-M stay below 1/k."""
-    of = {m: {k: v for k, v in rows.curve("k", "rank1", method=m).items() if k > 1} for m in ("k-Same", "k-Same-M")}
+    of = {m: {k: v for k, v in rows.curve("k", "rank1", method=m).items() if k > 1} for m in METHODS}
     seen = "; ".join(f"{m} {listed(curve)}" for m, curve in of.items())
     most = max(v * k for curve in of.values() for k, v in curve.items())
     return agree_if(most <= 1 + 1e-9, seen, "above 1/k")
@@ -40,9 +48,8 @@ def _below(rows: Rows) -> Judgement:
 @CLAIMS.add("fig5", "Fig. 5a", "slightly", _SPLIT)
 def _order(rows: Rows) -> Judgement:
     """k-Same is recognised slightly less than k-Same-M."""
-    pixel, model = (rows.curve("k", "rank1", method=m) for m in ("k-Same", "k-Same-M"))
-    shared = [k for k in pixel if k > 1 and k in model]
-    gap = float(np.mean([model[k] - pixel[k] for k in shared]))
+    pixel, model = (rows.curve("k", "rank1", method=m) for m in METHODS)
+    gap = _gap(pixel, model)
     seen = f"k-Same-M minus k-Same {100 * gap:+.1f} points on average; untouched {pct(pixel[1])} and {pct(model[1])}"
     why = "they lie ten points apart or more" if abs(gap) >= 0.1 else "they lie close, but in the other order"
     if gap < 0 and model[1] < pixel[1]:
@@ -69,13 +76,13 @@ def _cmc(rows: Rows) -> Judgement:
 @CLAIMS.add("fig6", "Fig. 6", "substantially higher than blur", "radial kernel, five folds by subject")
 def _utility(rows: Rows) -> Judgement:
     """Select keeps expression far better than blur."""
-    methods, folds = ("k-Same", "k-Same-M"), ("subject", "group")
-    of = {(m, f): rows.curve("k", "accuracy", method=m, folds=f) for m in methods for f in folds}
+    folds = ("subject", "group")
+    of = {(m, f): rows.curve("k", "accuracy", method=m, folds=f) for m in METHODS for f in folds}
     blur = rows.curve("sigma", "accuracy", method="blur", folds="subject")
     seen = "; ".join(f"{m} by {f} {listed(curve)}" for (m, f), curve in of.items()) + f"; blur {listed(blur)}"
     good = {}
     for fold in folds:
-        selected = [v for m in methods for k, v in of[m, fold].items() if k > 1]
+        selected = [v for m in METHODS for k, v in of[m, fold].items() if k > 1]
         above = bool(selected) and min(selected) > min(blur.values())
         good[fold] = (above, above and np.mean(selected) > np.mean(list(blur.values())) + 0.02)
     if good["subject"][1] and not good["group"][1]:
@@ -88,7 +95,7 @@ def _utility(rows: Rows) -> Judgement:
 def _utility_groups(rows: Rows) -> Judgement:
     """What remains of that when equal faces stay in one fold."""
     lost = {}
-    for m in ("k-Same", "k-Same-M"):
+    for m in METHODS:
         subject, group = (rows.curve("k", "accuracy", method=m, folds=f) for f in ("subject", "group"))
         last = max(k for k in group if k in subject)
         lost[m] = (last, subject[last], group[last])
@@ -100,12 +107,9 @@ def _utility_groups(rows: Rows) -> Judgement:
 @CLAIMS.add("fig6", "Fig. 6a", "slightly better", "radial kernel, five folds")
 def _utility_model(rows: Rows) -> Judgement:
     """k-Same-M keeps expression slightly better than k-Same."""
-    pixel, model = (rows.curve("k", "accuracy", method=m, folds="subject") for m in ("k-Same", "k-Same-M"))
-    shared = [k for k in pixel if k > 1 and k in model]
-    gap = float(np.mean([model[k] - pixel[k] for k in shared]))
-    group = [rows.curve("k", "accuracy", method=m, folds="group") for m in ("k-Same", "k-Same-M")]
-    both = [k for k in group[0] if k > 1 and k in group[1]]
-    fair = float(np.mean([group[1][k] - group[0][k] for k in both])) if both else float("nan")
+    gap, fair = (
+        _gap(*(rows.curve("k", "accuracy", method=m, folds=folds) for m in METHODS)) for folds in ("subject", "group")
+    )
     seen = f"k-Same-M minus k-Same {100 * gap:+.1f} points by subject, {100 * fair:+.1f} by group"
     if gap > 0 and not fair > 0:
         return Judgement(seen, Verdict.PARTLY, BY_SUBJECT_ONLY)

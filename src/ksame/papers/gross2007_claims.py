@@ -14,6 +14,11 @@ IMAGES, CLASSES, SUBJECTS = "k-Same on images", "k-Same on images, by class", "k
 CLAIMS = Claims()
 
 
+def _both(rows: Rows, method: str, y: str = "rank1") -> list[dict[int, float]]:
+    """Return recognition over k of single pictures, and of all pictures of a person together."""
+    return [rows.curve("k", y, method=method, attack=how) for how in ("naive", "pooled")]
+
+
 def _seldom(over: Sequence[int]) -> str:
     """Say at which k single pictures are above 1/k, and why not at all."""
     where = f"above 1/k at k = {', '.join(map(str, over))} only" if over else "single pictures stay at or below 1/k"
@@ -28,8 +33,7 @@ def _seldom(over: Sequence[int]) -> str:
 )
 def _repeated_expression(rows: Rows) -> Judgement:
     """k-Same leaves recognition far above 1/k when people appear with several expressions."""
-    rates = rows.curve("k", "rank1", method=IMAGES, attack="naive")
-    pooled = rows.curve("k", "rank1", method=IMAGES, attack="pooled")
+    rates, pooled = _both(rows, IMAGES)
     over = [k for k, rate in rates.items() if rate > 1 / k + 1e-9]
     seen = f"{listed(rates)}; pooled {listed(pooled)}"
     why = _seldom(over)
@@ -41,10 +45,9 @@ def _repeated_expression(rows: Rows) -> Judgement:
 )
 def _repeated_light(rows: Rows) -> Judgement:
     """k-Same leaves recognition above 1/k for small k when people appear in several lights."""
-    rates = rows.curve("k", "rank1", method=IMAGES, attack="naive")
+    rates, pooled = _both(rows, IMAGES)
     low = [k for k in rates if k <= 5]
     over = [k for k in low if rates[k] > 1 / k + 1e-9]
-    pooled = rows.curve("k", "rank1", method=IMAGES, attack="pooled")
     seen = f"{listed(rates)}; pooled {listed(pooled)}"
     return agree_if(over == low, seen, _seldom(over), partly=bool(over) or any(v > 1 / k for k, v in pooled.items()))
 
@@ -57,8 +60,7 @@ def _repeated_light(rows: Rows) -> Judgement:
 )
 def _class_information(rows: Rows) -> Judgement:
     """Class information does not help k-Same with repeated people."""
-    single = rows.curve("k", "rank1", method=CLASSES, attack="naive")
-    pooled = rows.curve("k", "rank1", method=CLASSES, attack="pooled")
+    single, pooled = _both(rows, CLASSES)
     seen = f"single pictures {listed(single)}; pooled {listed(pooled)}"
     over = [k for k, v in pooled.items() if v > 1 / k + 1e-9]
     why = "within a class nobody appears twice, so Theorem 2 holds for one picture at a time: no more than 1/k is named"
@@ -77,8 +79,7 @@ def _class_information(rows: Rows) -> Judgement:
 @CLAIMS.add("fig5a", "ours", "not in the paper", "groups of people instead of pictures; largest of all runs")
 def _subject_level(rows: Rows) -> Judgement:
     """k-Same on subjects keeps 1/k where people repeat."""
-    rates = rows.curve("k", "most", method=SUBJECTS, attack="naive")
-    pooled = rows.curve("k", "most", method=SUBJECTS, attack="pooled")
+    rates, pooled = _both(rows, SUBJECTS, "most")
     most = max(v * k for curve in (rates, pooled) for k, v in curve.items())
     seen = f"{listed(rates)}; largest share of 1/k, pooled too, {most:.2f}"
     return agree_if(most <= 1 + 1e-9, seen, "above 1/k")

@@ -34,21 +34,11 @@ from ksame.utility.classifiers import Kernel
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """A release, with the truth that only an experiment may know.
+    """A release, with the truth that only an experiment may know."""
 
-    Attributes
-    ----------
-    faces : FaceSet
-        Released faces; subjects and labels are those of the originals they stand for.
-    source : ndarray of shape (n_released,)
-        The first original each stands for.
-    levels : ndarray of shape (n_released,), optional
-        How strongly each was distorted, where the method decides that face by face.
-    """
-
-    faces: FaceSet
-    source: IntArray
-    levels: FloatArray | None = None
+    faces: FaceSet  # with subjects and labels of the originals they stand for
+    source: IntArray  # the first original each stands for
+    levels: FloatArray | None = None  # how strongly each was distorted, where the method decides that face by face
 
     def of(self, originals: Sequence[int]) -> FaceSet:
         """Return the released faces that stand for these originals, in that order."""
@@ -59,16 +49,9 @@ class Released:
 def released(
     faces: FaceSet, how: Recipe | str, seed: int, *, reference: FaceSet | None = None, **params: Any
 ) -> Released:
-    """Release faces; warnings are the subject of an experiment, so none is shown.
+    """Release faces by a recipe, or its name and parameters; see :func:`ksame.deidentify`.
 
-    Parameters
-    ----------
-    faces : FaceSet
-    how : Recipe or str
-        A recipe, or its name, and then ``params`` are its parameters.
-    seed : int
-    reference : FaceSet, optional
-        As for :func:`ksame.deidentify`.
+    Warnings are the subject of an experiment, so none is shown.
     """
     chosen = recipe(how, **params) if isinstance(how, str) else how
     with warnings.catch_warnings():
@@ -85,14 +68,7 @@ def released(
 
 
 def released_codes(codes: FloatArray, subjects: NDArray[Any], method: Method, seed: int) -> tuple[FloatArray, IntArray]:
-    """Run a method on codes and stay there: no decoding, no rounding.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_released, n_features)
-    source : ndarray of shape (n_released,)
-        The first original each stands for.
-    """
+    """Run a method on codes, without decoding or rounding; return codes and the first original each stands for."""
     outcome = method.run(Problem(codes, subjects), np.random.default_rng(seed))
     source = np.array([sources[0] for sources in outcome.sources], dtype=np.intp)
     return outcome.surrogates[outcome.rows], source
@@ -128,13 +104,8 @@ def joined(one: FaceSet, other: FaceSet) -> FaceSet:
     if one.landmarks is not None and other.landmarks is not None:
         marks = np.concatenate([one.landmarks, other.landmarks])
     labels = {name: np.concatenate([one.attributes[name], other.attributes[name]]) for name in one.attributes}
-    return FaceSet(
-        np.concatenate([one.images, other.images]),
-        np.concatenate([one.subjects, other.subjects]),
-        marks,
-        labels,
-        (*one.names, *other.names),
-    )
+    images, subjects = (np.concatenate([getattr(f, what) for f in (one, other)]) for what in ("images", "subjects"))
+    return FaceSet(images, subjects, marks, labels, (*one.names, *other.names))
 
 
 def balanced(task: Task, people: int, **wanted: Any) -> FaceSet:
@@ -234,6 +205,11 @@ def label_rows(faces: FaceSet, label: str, kernel: Kernel, seed: int, **labels: 
                  "majority": mine.majority}
             )  # fmt: skip
     return rows
+
+
+def stacked(faces: Sequence[FaceSet]) -> FaceSet:
+    """Return single faces below one another, as a column of :func:`layout`."""
+    return FaceSet(np.concatenate([f.images for f in faces]), np.arange(len(faces)).astype(str))
 
 
 def layout(columns: Sequence[FaceSet], rows: Sequence[str], captions: Sequence[str]) -> Pictures:

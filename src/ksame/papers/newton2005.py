@@ -13,9 +13,9 @@ from ksame.attacks.base import Imitation
 from ksame.faces.faceset import FaceSet
 from ksame.methods.grouping import partition, squared_distances
 from ksame.papers.claims import pct
-from ksame.papers.experiment import Experiments, Findings, Pictures, Row, Rows, Task
+from ksame.papers.experiment import Experiments, Findings, Row, Rows, Task
 from ksame.papers.figures import Bars, Curves, Sheet
-from ksame.papers.measure import Released, Trained, attack, layout, mean_rate, released
+from ksame.papers.measure import Released, Trained, attack, layout, mean_rate, released, stacked
 from ksame.papers.newton2005_claims import CLAIMS
 from ksame.papers.paper import Paper
 from ksame.recipes import Recipe, recipe
@@ -155,18 +155,13 @@ def sheet(task: Task) -> Findings:
     """Fig. 7a: one face released at rising k by both methods."""
     faces = task.faces(PEOPLE)
     ks = [k for k in KS if k <= len(faces)]
+    made = {label: [released(faces, _recipe_of(name, k), task.seed) for k in ks] for label, name in METHODS.items()}
     rows: list[Row] = []
-    lines = []
-    for label, name in METHODS.items():
-        shown = []
-        for k in ks:
-            made = released(faces, _recipe_of(name, k), task.seed)
-            shown.append(made.of([0]))
-            rows.append({"method": label, "k": k, "loss": _loss(faces, made)})
-        lines.append(layout(shown, ("",), ()).images[0])
-    first = layout([faces.take([0])], ("",), ()).images[0]
-    images = np.stack([np.concatenate([first, line]) for line in lines])
-    return Findings(rows, (), Pictures(images, tuple(METHODS), ("original", *(f"k = {k}" for k in ks))))
+    for label, each in made.items():
+        rows += [{"method": label, "k": k, "loss": _loss(faces, one)} for k, one in zip(ks, each, strict=True)]
+    columns = [stacked([faces.take([0])] * len(METHODS))]
+    columns += [stacked([each[c].of([0]) for each in made.values()]) for c in range(len(ks))]
+    return Findings(rows, (), layout(columns, tuple(METHODS), ("original", *(f"k = {k}" for k in ks))))
 
 
 def _recipe_of(name: str, k: int) -> Recipe:

@@ -210,6 +210,4 @@ def _linear_time(rows: Rows) -> Judgement:
         "each of the n/k groups looks at all faces that are left, so the time grows with the square of n; with all "
         "distances between the faces known beforehand, finding them is the square as well"
     )
-    return Judgement(
-        seen, Verdict.AGREE if found["together"] < 1.2 else Verdict.DIFFERS, "" if found["together"] < 1.2 else why
-    )
+    return agree_if(found["together"] < 1.2, seen, why)

@@ -50,19 +50,14 @@ def run_experiments(
 
     Parameters
     ----------
-    papers : sequence of Paper
     folder : Path
         Every experiment's numbers appear in a sub-folder of its paper's name as soon as it is done.
     data : Data, optional
         People who do not exist by default.
-    scale : Scale
-    seed : int
     jobs : int
         Processes at a time; one runs in this process.
     fresh : bool
         Compute all again.
-    track : Track
-        Shows progress.
     tell : callable
         Hears of every experiment that is done.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksame.papers.claims import Claims, Judgement, Verdict, agree_if, listed, pct
+from ksame.papers.claims import Claims, Judgement, agree_if, listed, pct
 from ksame.papers.experiment import Rows
 
 _SETS = ("originals", "k-Diff-furthest", "k-Same-closest", "k-Same-furthest")
@@ -117,4 +117,4 @@ def _perfect_protection(rows: Rows) -> Judgement:
         "the theorem is about its own distance: all faces of a cluster are moved by one vector, which whoever has the "
         "originals can read off, and a recogniser that measures something else names people again"
     )
-    return Judgement(seen, Verdict.AGREE if worst < 0.05 else Verdict.DIFFERS, "" if worst < 0.05 else why)
+    return agree_if(worst < 0.05, seen, why)
