@@ -131,8 +131,8 @@ FORTY = levels({"another photograph": LOW, "same photograph": OWN})
     ("paper", "name", "rows", "verdict", "told", "untold"),
     [
         # single pictures are above 1/k at some k: the reason must not say that they stay below
-        ("gross2007", "repeated-light", repeated({2: 0.55, 3: 0.39, 5: 0.18}, {2: 0.5, 3: 0.5, 5: 0.2}), "partly",
-         "above 1/k at k = 2, 3 only", "stays below"),
+        ("gross2007", "repeated-light", repeated({2: 0.55, 3: 0.39, 5: 0.18, 7: 0.15}, {2: 0.5, 5: 0.2}), "partly",
+         "of k = 2 to 5, above 1/k at k = 2, 3 only", "stays below"),
         ("gross2007", "repeated-light", repeated({2: 0.4, 5: 0.1}, {2: 0.6, 5: 0.1}), "partly",
          "single pictures stay at or below 1/k", "only"),
         # pooling gains a little, and still no more than 1/k are named

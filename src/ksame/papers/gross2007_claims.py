@@ -19,10 +19,13 @@ def _both(rows: Rows, method: str, y: str = "rank1") -> list[dict[int, float]]:
     return [rows.curve("k", y, method=method, attack=how) for how in ("naive", "pooled")]
 
 
-def _seldom(over: Sequence[int]) -> str:
-    """Say at which k single pictures are above 1/k, and why not at all."""
+def _seldom(over: Sequence[int], ks: Sequence[int]) -> str:
+    """Say at which of these k single pictures are above 1/k, and why not at all."""
     where = f"above 1/k at k = {', '.join(map(str, over))} only" if over else "single pictures stay at or below 1/k"
-    return f"{where}: two pictures of a person are hardly more alike than those of two people, and seldom in one group"
+    return (
+        f"of k = {ks[0]} to {ks[-1]}, {where}: presumably two pictures of a person are hardly more alike than those of "
+        "two people, and seldom in one group"
+    )
 
 
 @CLAIMS.add(
@@ -36,7 +39,7 @@ def _repeated_expression(rows: Rows) -> Judgement:
     rates, pooled = _both(rows, IMAGES)
     over = [k for k, rate in rates.items() if rate > 1 / k + 1e-9]
     seen = f"{listed(rates)}; pooled {listed(pooled)}"
-    why = _seldom(over)
+    why = _seldom(over, list(rates))
     return agree_if(len(over) == len(rates), seen, why, partly=bool(over) or any(v > 1 / k for k, v in pooled.items()))
 
 
@@ -49,7 +52,9 @@ def _repeated_light(rows: Rows) -> Judgement:
     low = [k for k in rates if k <= 5]
     over = [k for k in low if rates[k] > 1 / k + 1e-9]
     seen = f"{listed(rates)}; pooled {listed(pooled)}"
-    return agree_if(over == low, seen, _seldom(over), partly=bool(over) or any(v > 1 / k for k, v in pooled.items()))
+    return agree_if(
+        over == low, seen, _seldom(over, low), partly=bool(over) or any(v > 1 / k for k, v in pooled.items())
+    )
 
 
 @CLAIMS.add(
