@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from ksame.faces.faceset import FloatArray, quantise
+from ksame.arrays import FloatArray
+from ksame.faces.faceset import quantise
 from ksame.models import BLENDSHAPES, FaceDetector, SFace
 from ksame.spaces.facemodel import FaceModel, face_model
 from ksame.spaces.facemodel.labels import genders

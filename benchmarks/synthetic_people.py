@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ksame.faces.faceset import FaceSet, FloatArray, quantise
+from ksame.arrays import FloatArray
+from ksame.faces.faceset import FaceSet, quantise
 from ksame.models import FaceDetector, SFace
 from ksame.synthetic import synthetic
 from ksame.synthetic.expressions import EXPRESSIONS

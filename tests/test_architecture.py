@@ -9,12 +9,13 @@ SOURCE = Path(__file__).parent.parent / "src" / "ksame"
 
 ORDER = (
     "data",
+    "arrays",
     "errors",
     "progress",
     "parameters",
     "files",
-    "faces",
     "geometry",
+    "faces",
     "models",
     "spaces",
     "heads",

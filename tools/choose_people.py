@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from train_face_model import measure
 
-from ksame.faces.faceset import FloatArray, quantise
+from ksame.arrays import FloatArray
+from ksame.faces.faceset import quantise
 from ksame.models import FaceDetector, SFace
 from ksame.spaces.facemodel import face_model
 from ksame.synthetic.people import draw_people

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame import __version__
+from ksame.arrays import ByteArray, FloatArray
 from ksame.errors import (
     GuaranteeError,
     InputError,
@@ -23,7 +24,7 @@ from ksame.errors import (
     seed_number,
 )
 from ksame.faces.duplicates import Names, one_name_each
-from ksame.faces.faceset import ByteArray, FaceSet, FloatArray, quantise
+from ksame.faces.faceset import FaceSet, quantise
 from ksame.methods.base import Outcome, Problem
 from ksame.privacy.certificate import (
     LEARNED_ON,

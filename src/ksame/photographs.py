@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.faces.faceset import FaceSet
 from ksame.faces.folder import Entry, gather, list_entries, read_each
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.faces.reading import StrPath

@@ -11,11 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from ksame.app import talk
+from ksame.arrays import ByteArray
 from ksame.attacks import AttackData, Eigenfaces, run_attack
 from ksame.deidentify import deidentify
 from ksame.errors import OutputError, whole_number
 from ksame.faces import FaceSet
-from ksame.faces.faceset import ByteArray, quantise
+from ksame.faces.faceset import quantise
 from ksame.faces.reading import encode_png
 from ksame.faces.sheet import contact_sheet
 from ksame.photographs import Finder, portrait_of

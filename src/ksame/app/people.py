@@ -17,8 +17,8 @@ from rich.table import Column, Table
 from ksame.app import talk
 from ksame.app.gathering import Found
 from ksame.app.scene_report import clock
+from ksame.arrays import ByteArray
 from ksame.errors import InputError, UsageError
-from ksame.faces.faceset import ByteArray
 from ksame.models import SFace
 from ksame.scene.first_pass import look_at, tracks_for
 from ksame.scene.looking import Looking

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from ksame.faces.faceset import FloatArray, IntArray, subject_means
+from ksame.arrays import FloatArray, IntArray
+from ksame.faces.faceset import subject_means
 from ksame.spaces.pca import fit_pca
 from ksame.spaces.reference import cross_squared_distances
 

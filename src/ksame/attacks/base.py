@@ -10,9 +10,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ksame.arrays import FloatArray
 from ksame.attacks.scoring import Verdict, clopper_pearson, cmc, rank1_scores, roc, verdict
 from ksame.errors import InputError
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.faces.faceset import FaceSet
 
 FALSE_ACCEPT_RATES = (0.01, 0.001)
 """Rates at which the true accept rate is reported."""

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.attacks.spectrum import cosines, power, squared_frequencies
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.faces.faceset import FaceSet
 from ksame.faces.filters import blur, pixelate
 
 CONTRAST = 1.5

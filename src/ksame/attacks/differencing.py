@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.attacks.arithmetic import CLOSE, spacing
-from ksame.faces.faceset import FloatArray
 from ksame.spaces.reference import cross_squared_distances
 
 _PARTNERS = 8

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.arrays import FloatArray
+from ksame.faces.faceset import FaceSet
 from ksame.spaces.eigen import EigenSpace
 from ksame.spaces.reference import cross_squared_distances
 

@@ -13,8 +13,9 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import ByteArray, FloatArray
 from ksame.errors import InputError, OutputError
-from ksame.faces.faceset import ByteArray, FaceSet, FloatArray, quantise
+from ksame.faces.faceset import FaceSet, quantise
 from ksame.models import Recogniser as Network
 from ksame.models import detect, five_points
 from ksame.models.landmarker import N_POINTS

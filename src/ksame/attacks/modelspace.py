@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from ksame.faces.faceset import FaceSet, FloatArray, subject_means
+from ksame.arrays import FloatArray
+from ksame.faces.faceset import FaceSet, subject_means
 from ksame.spaces.base import FaceSpace
 from ksame.spaces.eigen import EigenSpace
 from ksame.spaces.facemodel.space import FaceModelSpace

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.attacks.detection import Blurring, Level, Pixelation
 from ksame.attacks.spectrum import cosines, frequencies, from_cosines, power, squared_frequencies
 from ksame.errors import parameter_error
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.faces.faceset import FaceSet
 from ksame.faces.filters import block_starts
 
 NOISE = 1.0 / 255.0

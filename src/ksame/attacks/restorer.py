@@ -16,11 +16,13 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ksame.arrays import ByteArray, FloatArray
 from ksame.attacks.base import Recogniser, Remarking
 from ksame.errors import InputError, ModelError
-from ksame.faces.faceset import ByteArray, FaceSet, FloatArray
+from ksame.faces.faceset import FaceSet
+from ksame.geometry import warp
 from ksame.models import Face, FaceDetector
-from ksame.models.pictures import as_rgb8, warp
+from ksame.models.pictures import as_rgb8
 from ksame.models.runtime import session
 
 Box = tuple[float, float, float, float]

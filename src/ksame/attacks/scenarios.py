@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.attacks.arithmetic import difference_votes, insider_codes
 from ksame.attacks.base import (
     AttackData,
@@ -28,7 +29,7 @@ from ksame.attacks.differencing import Shown, differences
 from ksame.attacks.eigenfaces import Eigenfaces
 from ksame.attacks.restoration import Prior, RidgeInverse, enhance
 from ksame.errors import InputError, parameter_error
-from ksame.faces.faceset import FaceSet, FloatArray, IntArray, subject_means
+from ksame.faces.faceset import FaceSet, subject_means
 from ksame.spaces.reference import cross_squared_distances
 
 

@@ -13,8 +13,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError, parameter_error
-from ksame.faces.faceset import FloatArray
 
 TIE = 1e-7
 """Share of the largest distance below which two distances are the same."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.fft import dctn, idctn
 from scipy.ndimage import uniform_filter
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 
 
 def cosines(images: NDArray[Any]) -> FloatArray:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ksame.arrays import FloatArray
 from ksame.attacks import AttackResult, Eigenfaces, Mahalanobis, clopper_pearson, verdict
 from ksame.audit.looking import Looked
 from ksame.audit.result import AttackRecord, Exposed, Outcome, Promise, VerdictRecord
 from ksame.audit.sight import View
-from ksame.faces.faceset import FloatArray
 
 REPEATED = "parrot"
 """The scenario whose gallery is the release itself: an upper limit, reached by whoever can repeat the alteration."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ksame.arrays import FloatArray
 from ksame.audit.looking import Looked
 from ksame.audit.result import (
     AccuracyRecord,
@@ -17,7 +18,6 @@ from ksame.audit.result import (
     Utility,
     VerdictRecord,
 )
-from ksame.faces.faceset import FloatArray
 from ksame.progress import Track, silent
 from ksame.utility import Accuracy, Diversity, diversity, label_utility, mean_loss, mean_mesh_error
 

@@ -15,10 +15,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import ByteArray, FloatArray
 from ksame.attacks.restorer import Restorer, box_of_points, find_altered
 from ksame.audit.material import Material, Pair
 from ksame.errors import InputError
-from ksame.faces.faceset import ByteArray, FloatArray, quantise
+from ksame.faces.faceset import quantise
 from ksame.faces.registration import Template, register
 from ksame.geometry import overlap
 from ksame.models import Face, FaceDetector, FaceMesh, Mesh

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from ksame.arrays import ByteArray
 from ksame.audit.looking import Looked
 from ksame.audit.result import Exposed, Thumbnails
-from ksame.faces.faceset import ByteArray
 from ksame.models.pictures import as_rgb8
 
 SIDE = 168

@@ -9,8 +9,9 @@ from typing import Literal
 import cv2
 import numpy as np
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError, KsameWarning
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.faces.faceset import FaceSet
 
 Names = Literal["refuse", "merge", "keep"]
 

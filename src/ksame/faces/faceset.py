@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ksame.arrays import ByteArray as ByteArray
+from ksame.arrays import FloatArray as FloatArray
+from ksame.arrays import IntArray as IntArray
 from ksame.errors import InputError
 from ksame.faces import checking
-
-FloatArray = NDArray[np.float64]
-ByteArray = NDArray[np.uint8]
-IntArray = NDArray[np.intp]
 
 _BLOCK = 64  # faces, or lines of a picture, that are rounded at a time
 

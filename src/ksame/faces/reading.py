@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from ksame.arrays import ByteArray
 from ksame.errors import InputError
-from ksame.faces.faceset import ByteArray
 
 _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "PPM")
 StrPath = str | os.PathLike[str]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ksame.faces.faceset import ByteArray
+from ksame.arrays import ByteArray
 
 MOST = 200
 """Faces on one sheet at most."""

@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.models.landmarker import read_landmarker
 from ksame.models.litert import Network
 from ksame.models.store import Store

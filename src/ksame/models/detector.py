@@ -14,8 +14,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import ByteArray, FloatArray
 from ksame.errors import parameter_error
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.geometry import inside, overlap
 from ksame.models.face import Face
 from ksame.models.pictures import as_rgb8
 from ksame.models.store import Store
@@ -202,16 +203,12 @@ def _turn_back(rows: FloatArray, turn: int, shape: tuple[int, ...]) -> FloatArra
 
 
 def _suppress(rows: FloatArray) -> FloatArray:
-    """Keep the surest of every set of boxes that overlap, surest first."""
+    """Keep the box with the highest score of every set of boxes that overlap, highest score first."""
     rows = rows[np.argsort(-rows[:, 14], kind="stable")]
-    low, high = rows[:, :2], rows[:, :2] + rows[:, 2:4]
-    area = np.prod(rows[:, 2:4], axis=1)
+    same = (overlap(rows[:, :4], rows[:, :4]) > SAME) | (inside(rows[:, :4], rows[:, :4]) > _INSIDE)
     kept: list[int] = []
     for i in range(len(rows)):
-        span = np.minimum(high[i], high[kept]) - np.maximum(low[i], low[kept])
-        common = np.prod(span.clip(0, None), axis=1)
-        union, smaller = area[i] + area[kept] - common, np.minimum(area[i], area[kept])
-        if not np.any((common > SAME * union) | (common > _INSIDE * smaller)):
+        if not same[i, kept].any():
             kept.append(i)
     return rows[kept]
 

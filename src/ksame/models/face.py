@@ -7,8 +7,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FloatArray
 from ksame.models.landmarker import BLENDSHAPES
 from ksame.models.pose import Pose
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import ModelError
-from ksame.faces.faceset import FloatArray, IntArray
 
 N_POINTS = 478
 

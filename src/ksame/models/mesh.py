@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import ByteArray, FloatArray, IntArray
 from ksame.errors import InputError
-from ksame.faces.faceset import ByteArray, FloatArray, IntArray
+from ksame.geometry import warp
 from ksame.models.face import Face, Mesh
 from ksame.models.landmarker import BLENDSHAPE_POINTS, BLENDSHAPES, N_POINTS, read_landmarker
 from ksame.models.litert import Network
-from ksame.models.pictures import as_rgb8, warp
+from ksame.models.pictures import as_rgb8
 from ksame.models.pose import Pose, estimate_pose
 from ksame.models.store import Store
 

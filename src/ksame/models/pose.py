@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 
 
 @dataclass(frozen=True)

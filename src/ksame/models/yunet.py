@@ -14,7 +14,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.models.blocked import mended
 from ksame.models.runtime import session
 

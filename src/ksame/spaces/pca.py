@@ -7,8 +7,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from ksame.arrays import FloatArray
 from ksame.errors import parameter_error, whole_number
-from ksame.faces.faceset import FloatArray
 
 RANDOMISED_ABOVE = 3000
 """Rows and columns beyond which a few components are found by randomised SVD instead of the full Gram matrix."""

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray, subject_means
+from ksame.arrays import FloatArray
+from ksame.faces.faceset import subject_means
 
 
 @dataclass(frozen=True, eq=False, repr=False)

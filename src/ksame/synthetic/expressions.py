@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.spaces.facemodel import FaceModel
 
 _UPPER = (191, 80, 81, 82, 13, 312, 311, 310, 415)

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.spaces.facemodel.geometry import INNER_LIPS
 
 _TEETH = np.array([0.80, 0.76, 0.70], dtype=np.float32)

@@ -9,7 +9,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray, IntArray
+from ksame.arrays import FloatArray, IntArray
 from ksame.spaces.facemodel import FaceModel
 from ksame.spaces.facemodel.labels import AGE_BANDS, GENDERS, PORTRAIT_YEAR, SKIN_TONES
 

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.spaces.facemodel import FaceModel
 from ksame.spaces.facemodel.geometry import with_forehead
 from ksame.synthetic.expressions import EXPRESSIONS, Expression, expressed, move

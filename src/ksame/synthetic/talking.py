@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import ByteArray, FloatArray
 from ksame.errors import OutputError, parameter_error
-from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.spaces.facemodel import face_model
 from ksame.synthetic.expressions import NEUTRAL, Expression
 from ksame.synthetic.people import cast, draw_people

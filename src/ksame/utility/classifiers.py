@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.attacks.scoring import clopper_pearson
 from ksame.errors import InputError, parameter_error
-from ksame.faces.faceset import FloatArray, IntArray
 
 Kernel = Literal["linear", "rbf"]
 KERNELS: tuple[Kernel, ...] = ("linear", "rbf")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import pdist
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError, parameter_error
-from ksame.faces.faceset import FloatArray
 
 SAME = 1e-9
 """Share of the largest distance below which two faces are the same face."""

@@ -13,8 +13,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FloatArray
 
 PEAK = 255.0
 """The largest value of a pixel."""

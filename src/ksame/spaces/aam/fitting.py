@@ -22,8 +22,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError, parameter_error
-from ksame.faces.faceset import FloatArray
 from ksame.progress import Track, silent
 from ksame.spaces.aam.level import Level, look, normalised
 from ksame.spaces.aam.model import AppearanceModel, Params

@@ -11,9 +11,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FloatArray
-from ksame.faces.registration import Similarity, Template, register
+from ksame.faces.registration import Template, register
+from ksame.geometry import Similarity
 from ksame.progress import Track
 from ksame.spaces.aam.model import AppearanceModel
 from ksame.spaces.aam.raster import barycentric

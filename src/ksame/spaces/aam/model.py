@@ -17,9 +17,9 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import InputError, parameter_error
-from ksame.faces.faceset import FloatArray, IntArray
-from ksame.faces.registration import Similarity
+from ksame.geometry import Similarity
 from ksame.spaces.aam.warp import FloatImage, PiecewiseAffine, as_float
 
 SCHEMA = "ksame.appearance-model"

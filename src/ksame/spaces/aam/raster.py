@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray, IntArray
+from ksame.arrays import FloatArray, IntArray
 
 _FLAT = 1e-12  # an area or a slope that counts as none
 _EDGE = 1e-9  # pixel centres this close to an edge belong to both triangles, so that no gap opens between them

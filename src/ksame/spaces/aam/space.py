@@ -10,9 +10,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FaceSet, FloatArray
-from ksame.faces.registration import Similarity
+from ksame.faces.faceset import FaceSet
+from ksame.geometry import Similarity
 from ksame.parameters import Parameters
 from ksame.spaces.aam.build import build
 from ksame.spaces.aam.model import AppearanceModel, Params, read_arrays

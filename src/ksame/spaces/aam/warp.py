@@ -15,8 +15,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FloatArray, IntArray
 from ksame.spaces.aam.raster import Spans, barycentric, signed_areas
 
 FloatImage = NDArray[np.float32]

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray, IntArray
+from ksame.arrays import FloatArray, IntArray
 
 N_POINTS = 478
 CROWN = (127, 162, 21, 54, 103, 67, 109, 10, 338, 297, 332, 284, 251, 389, 356)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.spaces.facemodel.model import FaceModel
 
 GENDERS = ("F", "M")

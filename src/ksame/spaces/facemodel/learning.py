@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.spaces.facemodel.geometry import half_rows, mirror_index, mirrored
 from ksame.spaces.facemodel.light import Evener
 from ksame.spaces.facemodel.model import FaceModel

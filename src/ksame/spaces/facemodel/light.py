@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.spaces.aam.warp import PiecewiseAffine
 from ksame.spaces.facemodel.geometry import BROWS, CHEEKS, INNER_LIPS, polygon, with_forehead
 

@@ -19,8 +19,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FloatArray, IntArray
 from ksame.spaces.aam.warp import PiecewiseAffine
 from ksame.spaces.facemodel.geometry import align, half_rows, surface_depth, with_forehead
 from ksame.spaces.facemodel.light import Evener, normals

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.faces.reading import read_image
 from ksame.spaces.aam.warp import PiecewiseAffine, triangulate
 from ksame.spaces.facemodel.geometry import (

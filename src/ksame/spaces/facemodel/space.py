@@ -9,9 +9,10 @@ from typing import Any
 import cv2
 import numpy as np
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FaceSet, FloatArray
-from ksame.faces.registration import Similarity
+from ksame.faces.faceset import FaceSet
+from ksame.geometry import Similarity
 from ksame.parameters import Parameters
 from ksame.spaces.facemodel.geometry import with_forehead
 from ksame.spaces.facemodel.labels import genders
