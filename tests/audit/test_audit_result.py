@@ -187,8 +187,8 @@ def test_registered_faces_of_two_sizes(album, blurred):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"attackers": ["oracle"]}, "no attacker 'oracle'. Known: eigenfaces"),
-        ({"scenarios": ["magic"]}, "no scenario 'magic'. Known: naive"),
+        ({"attackers": ["oracle"]}, "Unknown attacker 'oracle'. Choose one of: eigenfaces"),
+        ({"scenarios": ["magic"]}, "Unknown scenario 'magic'. Choose one of: naive"),
         ({"attackers": []}, "at least one attacker"),
     ],
 )

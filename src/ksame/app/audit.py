@@ -17,7 +17,7 @@ from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
 
 if TYPE_CHECKING:
     from ksame.audit import AuditResult
-    from ksame.audit.sight import View
+    from ksame.audit.crops import View
 
 DEFAULT = ("eigenfaces", "sface")
 """The attackers asked by default, as in :mod:`ksame.audit.attackers`, which takes long to load."""

@@ -19,7 +19,7 @@ from ksame.faces import FaceSet
 from ksame.faces.faceset import quantise
 from ksame.faces.reading import encode_png
 from ksame.faces.sheet import contact_sheet
-from ksame.photographs import Finder, portrait_of
+from ksame.photographs import portrait_mesh, portrait_of
 from ksame.privacy.findings import passed
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import Release, require_free, write_release
@@ -76,7 +76,7 @@ def _people(n: int) -> FaceSet:
 
     picture: NDArray[np.float32] = astronaut() / np.float32(255)  # type: ignore[no-untyped-call]
     with talk.working("finding the face in the photograph"):
-        mesh = Finder().find(picture)
+        mesh = portrait_mesh(picture)
     if isinstance(mesh, str):
         raise OutputError(f"The photograph of the demo shows no face: {mesh}. Run: ksame models verify.")
     real = portrait_of(picture, mesh, "astronaut")

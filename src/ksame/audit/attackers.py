@@ -1,4 +1,4 @@
-"""The attackers that an audit knows by name."""
+"""The attackers of an audit, by name."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ksame.models import DlibResNet, OnnxRecogniser, SFace
 
 @dataclass(frozen=True)
 class Attacker:
-    """A recogniser and what it looks at.
+    """A recogniser and the crop it gets.
 
     Attributes
     ----------
     name : str
     part : {"tight", "wide"}
-        See :func:`ksame.audit.looking.face_sets`.
+        See :func:`ksame.audit.pairs.face_sets`.
     build : callable
         Makes the recogniser.
     restorer : Restorer, optional
-        What restores the released faces before the recogniser looks at them.
+        What restores the released faces before the recogniser gets them.
     """
 
     name: str
@@ -44,7 +44,7 @@ KNOWN: Mapping[str, Attacker] = {
 """All by name; a path to an ONNX file is one as well, and so is each of them on restored faces."""
 
 PIXELS = "tight"
-"""The part that recognisers of pixels look at."""
+"""The crop for recognisers of pixels."""
 
 DEFAULT = ("eigenfaces", "sface")
 
@@ -61,7 +61,7 @@ def attacker(name: str) -> Attacker:
     Raises
     ------
     UsageError
-        When there is no such attacker.
+        When the attacker is unknown.
     ModelError
         When the file of a restorer is missing or holds something else.
     """
@@ -73,7 +73,7 @@ def attacker(name: str) -> Attacker:
     if name.lower().endswith(".onnx"):
         return Attacker(Path(name).stem, "wide", lambda: Embedding(OnnxRecogniser(Path(name))))
     raise UsageError(
-        f"There is no attacker {name!r}. Known: {', '.join(KNOWN)}, the path of an ONNX file, or {RESTORED}FILE."
+        f"Unknown attacker {name!r}. Choose one of: {', '.join(KNOWN)}, the path of an ONNX file, or {RESTORED}FILE."
     )
 
 

@@ -1,14 +1,15 @@
-"""What is audited: pictures before and after, and which belongs to which."""
+"""The input of an audit: pictures before and after, and which belongs to which."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from numpy.typing import NDArray
 
+from ksame.audit.result import NotJudged
 from ksame.audit.scenes import AnyCertificate, AnyLinkage, read_certificate, scene_pairs
 from ksame.audit.tables import Labels, read_labels, read_pairs
 from ksame.errors import InputError, UsageError
@@ -19,12 +20,12 @@ from ksame.privacy.release import CERTIFICATE, SHEET
 from ksame.scene.certificate import SceneCertificate
 from ksame.scene.linkage import SceneLinkage
 
-Source = Path | str | FaceSet
+ImageSource = Path | str | FaceSet
 """A folder of pictures, or faces in memory."""
 
 
 @dataclass(frozen=True)
-class Picture:
+class LazyImage:
     """A picture that can be read when it is needed.
 
     Attributes
@@ -46,44 +47,35 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Missed:
-    """A picture that could not be judged, and why."""
-
-    name: str
-    side: Literal["original", "released"]
-    reason: str
-
-
-@dataclass(frozen=True)
 class Pair:
     """A released picture and the original that it stands for."""
 
-    original: Picture
-    released: Picture
+    original: LazyImage
+    released: LazyImage
 
 
 @dataclass(frozen=True)
-class Material:
+class AuditInput:
     """All pairs, and what is known about them.
 
     Attributes
     ----------
     pairs : tuple of Pair
-    missed : tuple of Missed
+    not_paired : tuple of NotJudged
         Pictures without a partner.
     certificate : Certificate, SceneCertificate or None
         What the publisher promised, where the released folder says so.
     pairing : str
         How the pairs were found, in words.
-    further : tuple of Picture
+    further : tuple of LazyImage
         Other originals of the same people, which an attacker would have too.
     """
 
     pairs: tuple[Pair, ...]
-    missed: tuple[Missed, ...]
+    not_paired: tuple[NotJudged, ...]
     certificate: AnyCertificate | None
     pairing: str
-    further: tuple[Picture, ...] = ()
+    further: tuple[LazyImage, ...] = ()
 
     @property
     def people(self) -> int:
@@ -91,14 +83,14 @@ class Material:
         return len({pair.original.subject for pair in self.pairs})
 
 
-def gather(
-    originals: Source,
-    released: Source,
+def pair_images(
+    originals: ImageSource,
+    released: ImageSource,
     *,
     pairs: Path | None = None,
     linkage: AnyLinkage | None = None,
     labels: Path | None = None,
-) -> Material:
+) -> AuditInput:
     """Find the pictures of both sides and pair them.
 
     Parameters
@@ -137,44 +129,50 @@ def gather(
         linked, how = _from_linkage(linkage, certificate, before, after), "by the link table of the release"
     else:
         linked, how = _by_name(before, after, certificate), "by equal file names"
-    material = _joined(before, after, linked, certificate, how, complete=not isinstance(linkage, Linkage))
-    return replace(material, missed=(*material.missed, *_not_pictures(certificate)))
+    paired = _joined(before, after, linked, certificate, how, complete=not isinstance(linkage, Linkage))
+    return replace(paired, not_paired=(*paired.not_paired, *_not_pictures(certificate)))
 
 
 def _joined(
-    before: Sequence[Picture],
-    after: Sequence[Picture],
+    before: Sequence[LazyImage],
+    after: Sequence[LazyImage],
     linked: Sequence[tuple[str, str]],
     certificate: AnyCertificate | None,
     how: str,
     *,
     complete: bool,
-) -> Material:
+) -> AuditInput:
     by_name, released = {p.name: p for p in before}, {p.name: p for p in after}
     pairs = tuple(
         Pair(by_name[first], replace(released[second], subject=by_name[first].subject)) for first, second in linked
     )
     used, shown = {first for first, _ in linked}, {second for _, second in linked}
-    missed = [Missed(p.name, "released", "no original belongs to it") for p in after if p.name not in shown]
+    not_paired = [
+        NotJudged(name=p.name, side="released", reason="no original belongs to it")
+        for p in after
+        if p.name not in shown
+    ]
     if complete:  # a link table says itself what was merged or withheld
-        missed += [
-            Missed(p.name, "original", "no released picture belongs to it") for p in before if p.name not in used
+        not_paired += [
+            NotJudged(name=p.name, side="original", reason="no released picture belongs to it")
+            for p in before
+            if p.name not in used
         ]
     people = {pair.original.subject for pair in pairs}
     further = tuple(p for p in before if p.name not in used and p.subject in people)
-    material = Material(pairs, tuple(missed), certificate, how, further)
-    if material.people < 2:
+    paired = AuditInput(pairs, tuple(not_paired), certificate, how, further)
+    if paired.people < 2:
         raise UsageError(
             f"All {len(pairs)} pairs show one person ({pairs[0].original.name}), whom no attacker can confuse with "
             "anybody. An audit needs pictures of at least two people; twenty or more say something."
         )
-    return material
+    return paired
 
 
-def _pictures(source: Source, called: str) -> list[Picture]:
+def _pictures(source: ImageSource, called: str) -> list[LazyImage]:
     if isinstance(source, FaceSet):
         return [
-            Picture(
+            LazyImage(
                 source.names[i],
                 lambda i=i: source.images[i],  # type: ignore[misc]  # bound to this face
                 str(source.subjects[i]),
@@ -190,44 +188,44 @@ def _pictures(source: Source, called: str) -> list[Picture]:
         files = [p for p in files if p != folder / SHEET]
     if not files:
         raise InputError(f"{folder}: no pictures inside; expected {', '.join(sorted(SUFFIXES))} ({called}).")
-    return [Picture(p.relative_to(folder).as_posix(), lambda p=p: read_image(p)) for p in files]  # type: ignore[misc]
+    return [LazyImage(p.relative_to(folder).as_posix(), lambda p=p: read_image(p)) for p in files]  # type: ignore[misc]
 
 
-def _labelled(pictures: list[Picture], source: Source, labels: Path | None) -> list[Picture]:
-    """Say whom originals show: by the table, else by one sub-folder a person, else every file is somebody else."""
+def _labelled(pictures: list[LazyImage], source: ImageSource, labels: Path | None) -> list[LazyImage]:
+    """Say whom originals show: by the table, else by one sub-folder per person, else every file is somebody else."""
     if isinstance(source, FaceSet):
         return pictures
     own = Path(source) / "labels.csv"
     table = read_labels(labels or own) if labels is not None or own.is_file() else Labels({}, Path())
     nested = all("/" in p.name for p in pictures)
-    found = [_with_row(p, table.row(p.name), p.name.split("/")[0] if nested else p.name) for p in pictures]
-    if table.rows and not any(p.attributes for p in found):
+    labelled = [_with_row(p, table.row(p.name), p.name.split("/")[0] if nested else p.name) for p in pictures]
+    if table.rows and not any(p.attributes for p in labelled):
         raise InputError(
             f"{table.path}: no row names a picture of {source} (for instance {pictures[0].name}). "
             "The column file holds names relative to that folder."
         )
-    return found
+    return labelled
 
 
-def _with_row(picture: Picture, row: Mapping[str, str] | None, otherwise: str) -> Picture:
+def _with_row(picture: LazyImage, row: Mapping[str, str] | None, otherwise: str) -> LazyImage:
     if row is None:
         return replace(picture, subject=otherwise)
-    known = {name: value for name, value in row.items() if name not in ("file", "subject")}
-    return replace(picture, subject=row.get("subject") or otherwise, attributes=known)
+    attributes = {name: value for name, value in row.items() if name not in ("file", "subject")}
+    return replace(picture, subject=row.get("subject") or otherwise, attributes=attributes)
 
 
-def _certificate(released: Source) -> AnyCertificate | None:
+def _certificate(released: ImageSource) -> AnyCertificate | None:
     if isinstance(released, FaceSet) or not (Path(released) / CERTIFICATE).is_file():
         return None
     return read_certificate(Path(released) / CERTIFICATE)
 
 
-def _not_pictures(certificate: AnyCertificate | None) -> list[Missed]:
+def _not_pictures(certificate: AnyCertificate | None) -> list[NotJudged]:
     """Return the certified outputs that an audit does not read."""
     if not isinstance(certificate, SceneCertificate):
         return []
     others = sorted(n for n in certificate.files if Path(n).suffix.lower() not in {*SUFFIXES, ".csv"})
-    return [Missed(name, "released", "a recording: only pictures are judged") for name in others]
+    return [NotJudged(name=name, side="released", reason="a recording: only pictures are judged") for name in others]
 
 
 def _require_same(linkage: AnyLinkage, certificate: AnyCertificate | None) -> None:
@@ -236,7 +234,7 @@ def _require_same(linkage: AnyLinkage, certificate: AnyCertificate | None) -> No
 
 
 def _by_name(
-    before: Sequence[Picture], after: Sequence[Picture], certificate: AnyCertificate | None
+    before: Sequence[LazyImage], after: Sequence[LazyImage], certificate: AnyCertificate | None
 ) -> list[tuple[str, str]]:
     """Pair files of one name; the ending may differ."""
     if certificate is not None and not isinstance(certificate, SceneCertificate):
@@ -274,14 +272,14 @@ def _stem(name: str) -> str:
 
 
 def _from_linkage(
-    linkage: Linkage, certificate: AnyCertificate | None, before: Sequence[Picture], after: Sequence[Picture]
+    linkage: Linkage, certificate: AnyCertificate | None, before: Sequence[LazyImage], after: Sequence[LazyImage]
 ) -> list[tuple[str, str]]:
     """Pair every released face with the first original it stands for."""
     _require_same(linkage, certificate)
-    known, there = {p.name for p in before}, {p.name for p in after}
+    originals, outputs = {p.name for p in before}, {p.name for p in after}
     linked = []
     for face in linkage.faces:
-        sources = [name for name in face.sources if name in known]
+        sources = [name for name in face.sources if name in originals]
         if not sources and any(face.since < past.number for past in linkage.history):
             continue  # of a series; whoever left is not among the originals of today, and the face is not judged
         if not sources:
@@ -289,7 +287,7 @@ def _from_linkage(
                 f"The link table says that {face.released} was made from {', '.join(face.sources) or 'nothing'}, which "
                 f"is not among the originals (for instance {before[0].name}). Give the folder it was made from."
             )
-        if face.released not in there:
+        if face.released not in outputs:
             raise UsageError(f"The link table lists {face.released}, which is not in the released folder.")
         linked.append((sources[0], face.released))
     if not linked:
