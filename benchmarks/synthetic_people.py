@@ -124,8 +124,7 @@ def main() -> int:
     options = parser.parse_args()
     portraits = None
     if options.portraits.is_dir():
-        sys.path.insert(0, str(ROOT / "tools"))
-        from train_face_model import measure
+        from tools.train_face_model import measure
 
         portraits = measure(options.portraits).embeddings
     result = {

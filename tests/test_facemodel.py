@@ -5,10 +5,11 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from tools.face_model_training import mirror_index, mirrored
 
 from ksame.errors import InputError
 from ksame.spaces.facemodel import FaceModel, face_model
-from ksame.spaces.facemodel.geometry import align, half_rows, mirror_index, mirrored, with_forehead
+from ksame.spaces.facemodel.geometry import align, half_rows, with_forehead
 from ksame.spaces.facemodel.labels import age_bands, expression, genders, skin_tones
 
 

@@ -1,6 +1,6 @@
 """Choose the synthetic people that ksame shows first.
 
-    python tools/choose_people.py PORTRAITS -o src/ksame/data/people.npy
+    python -m tools.choose_people PORTRAITS -o src/ksame/data/people.npy
 
 Paints candidates and keeps the numbers of those whom the recogniser finds unlike every portrait behind the
 face model and who are rarely like one another. The file written holds numbers from which people who do not
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from train_face_model import measure
+from tools.train_face_model import measure
 
 from ksame.arrays import FloatArray
 from ksame.faces.faceset import quantise

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tools.talking_head import write_talking_head
 
 from ksame.scene.pipeline import Job, Options, deidentify_scenes
-from ksame.synthetic.talking import write_talking_head
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.scene_use import compare, measure

@@ -24,7 +24,6 @@ LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 _DARK = 0.05  # added before logarithms, so that black stays finite
 _SPREAD = 13.0  # blur that separates light from features, in pixels of a base 176 wide
 _NOT_SKIN = 0.22  # distance in log colour from the cheeks at which a rim pixel counts as hair or background
-_TINT_KEPT = 0.25  # share of a portrait's own colour cast that stays
 
 
 def log_luma(texture: Texture) -> Texture:
@@ -159,30 +158,6 @@ class Evener:
     def skin_colour(self, texture: Texture) -> FloatArray:
         """Return the median colour of the cheeks, (3,)."""
         return np.asarray(np.median(texture[self.cheeks], axis=0), dtype=np.float64)
-
-
-def white_balance(colours: FloatArray, use: Mask) -> FloatArray:
-    """Return gains, (n_faces, 3), that bring skin colours near the colours that skin of their brightness has.
-
-    Parameters
-    ----------
-    colours : ndarray of shape (n_faces, 3)
-        Skin colour of each face.
-    use : ndarray of bool of shape (n_faces,)
-        The faces from which the usual colours are learned.
-    """
-    brightness = np.log(colours @ LUMA)
-    design = np.stack([np.ones_like(brightness), brightness, brightness**2], axis=1)
-    excess = np.zeros_like(colours)
-    for channel in (0, 2):
-        tint = np.log(colours[:, channel] / colours[:, 1])
-        weight = use.astype(np.float64)
-        for _ in range(5):
-            fit = np.linalg.lstsq(design * weight[:, None], tint * weight, rcond=None)[0]
-            excess[:, channel] = tint - design @ fit
-            weight = use / np.sqrt(1.0 + (excess[:, channel] / 0.1) ** 2)
-    gains = np.exp(-(1 - _TINT_KEPT) * excess)
-    return np.asarray(gains * ((colours @ LUMA) / ((colours * gains) @ LUMA))[:, None])
 
 
 def normals(warp: PiecewiseAffine, depth: FloatArray) -> NDArray[np.float32]:

@@ -90,7 +90,7 @@ def _blinks(time: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 
 def _wave(time: FloatArray, rng: np.random.Generator, slow: float, fast: float) -> FloatArray:
-    """Return something smooth in [0, 1]: two sines, so many a second."""
+    """Return something smooth in [0, 1]: two sines of these frequencies."""
     phases = rng.uniform(0, 2 * np.pi, 2)
     return np.asarray(
         0.5 + 0.32 * np.sin(2 * np.pi * slow * time + phases[0]) + 0.18 * np.sin(2 * np.pi * fast * time + phases[1])
