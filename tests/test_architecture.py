@@ -24,6 +24,7 @@ ORDER = (
     "privacy",
     "methods",
     "recipes",
+    "draft",
     "deidentify",
     "claims",
     "verification",
@@ -40,8 +41,8 @@ ORDER = (
 """Top to bottom: a room may import itself and what comes before it."""
 
 NEVER = {
-    "attacks": {"methods", "recipes", "deidentify", "claims", "verification"},
-    "utility": {"methods", "recipes", "deidentify", "claims", "verification"},
+    "attacks": {"methods", "recipes", "draft", "deidentify", "claims", "verification"},
+    "utility": {"methods", "recipes", "draft", "deidentify", "claims", "verification"},
     "methods": {"models"},
     "privacy": {"models"},
 }

@@ -5,15 +5,13 @@ from __future__ import annotations
 import platform
 import secrets
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ksame import __version__
-from ksame.arrays import ByteArray, FloatArray
+from ksame.arrays import FloatArray
+from ksame.draft import Draft, protect
 from ksame.errors import (
     GuaranteeError,
     InputError,
@@ -25,7 +23,7 @@ from ksame.errors import (
 )
 from ksame.faces.duplicates import Names, one_name_each
 from ksame.faces.faceset import FaceSet, quantise
-from ksame.methods.base import Outcome, Problem
+from ksame.methods.base import Problem
 from ksame.privacy.certificate import (
     LEARNED_ON,
     Certificate,
@@ -35,12 +33,11 @@ from ksame.privacy.certificate import (
     PromiseRecord,
     release_digest,
 )
-from ksame.privacy.guard import too_near
 from ksame.privacy.homogeneity import homogeneity
 from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, sealed
 from ksame.privacy.memory import compared
-from ksame.privacy.models import Evidence, KAnonymity, NoGuarantee, PrivacyModel, patterns
-from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
+from ksame.privacy.models import Evidence, KAnonymity, PrivacyModel, patterns
+from ksame.privacy.release import Release, encode_release, face_name, hashes_of
 from ksame.privacy.rounding import rough
 from ksame.privacy.series import Occasion, continued, split
 from ksame.progress import Track, silent
@@ -130,7 +127,7 @@ def deidentify(
     (0.3333333333333333, 6)
     """
     faces.require_varied()
-    used = secrets.randbits(63) if seed is None else seed_number("deidentify", seed)
+    used_seed = secrets.randbits(63) if seed is None else seed_number("deidentify", seed)
     given = provenance or Provenance()
     if REGISTRY[recipe.name].promise != "nothing":
         faces, notes = one_name_each(faces, names, settled=() if after is None else after.people)
@@ -138,9 +135,9 @@ def deidentify(
         for note in notes:
             warnings.warn(note, PrivacyWarning, stacklevel=2)
     if after is None:
-        release, linkage = _release(faces, recipe, used, reference, given, track)
+        release, linkage = _release(faces, recipe, used_seed, reference, given, track)
     else:
-        release, linkage = _next_release(faces, recipe, used, reference, given, track, after)
+        release, linkage = _next_release(faces, recipe, used_seed, reference, given, track, after)
     return (compared(release, linkage, faces, after) if remember else release), linkage
 
 
@@ -153,9 +150,9 @@ def _release(
     for message in outcome.warnings:
         warnings.warn(message, PrivacyWarning, stacklevel=3)
     _warn_full_rank(recipe, space, len(faces))
-    draft = _Draft.of(faces, outcome, quantise(space.decode(outcome.surrogates)), space.landmarks(outcome.surrogates))
+    draft = Draft.of(faces, outcome, quantise(space.decode(outcome.surrogates)), space.landmarks(outcome.surrogates))
     originals = FaceModels(space.encode(faces), faces.subjects)
-    draft, evidence = _protected(draft, outcome.promise, space, originals, problem.models, quantise(faces.images))
+    draft, evidence = protect(draft, outcome.promise, space, originals, problem.models, quantise(faces.images))
     return _certify(faces, recipe, space, draft, evidence, seed, reference, provenance)
 
 
@@ -242,100 +239,11 @@ def _written(space: FaceSpace, codes: FloatArray) -> FloatArray:
     return space.encode(FaceSet(quantise(space.decode(codes)), nobody, space.landmarks(codes)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Draft:
-    """Faces about to be released, in their final order, with their secrets."""
-
-    faces: ByteArray
-    landmarks: FloatArray | None
-    subjects: NDArray[np.str_]
-    sources: list[tuple[int, ...]]
-    groups: list[int | None]
-    secrets: dict[str, list[Any]]
-    withheld: dict[int, str]
-    figures: Mapping[str, float]
-    warnings: tuple[str, ...]
-
-    @classmethod
-    def of(cls, faces: FaceSet, outcome: Outcome, images: ByteArray, landmarks: FloatArray | None) -> _Draft:
-        released = images[outcome.rows]
-        order = release_order(released)
-        sources = [tuple(int(i) for i in outcome.sources[c]) for c in order]
-        return cls(
-            released[order],
-            None if landmarks is None else landmarks[outcome.rows][order],
-            np.array([str(faces.subjects[s[0]]) for s in sources]),
-            sources,
-            [None if outcome.groups is None else int(outcome.groups[c]) for c in order],
-            {name: [values[c] for c in order] for name, values in outcome.secrets.items()},
-            dict(outcome.withheld),
-            outcome.figures,
-            outcome.warnings,
-        )
-
-    def without(self, reasons: Mapping[int, str], every: str) -> _Draft:
-        """Withhold some of the faces; all of them are too many."""
-        if not reasons:
-            return self
-        if len(reasons) == len(self.faces):
-            raise GuaranteeError(f"{every}: it {next(iter(reasons.values()))}. Nothing was written.")
-        keep = [i for i in range(len(self.faces)) if i not in reasons]
-        withheld = {**self.withheld, **{s: reason for i, reason in reasons.items() for s in self.sources[i]}}
-        return replace(
-            self,
-            faces=self.faces[keep],
-            landmarks=None if self.landmarks is None else self.landmarks[keep],
-            subjects=self.subjects[keep],
-            sources=[self.sources[i] for i in keep],
-            groups=[self.groups[i] for i in keep],
-            secrets={name: [values[i] for i in keep] for name, values in self.secrets.items()},
-            withheld=withheld,
-        )
-
-    def evidence(self, space: FaceSpace, originals: FaceModels, models: FaceModels) -> Evidence:
-        """Encode the bytes again and lay everything before the promise."""
-        codes = space.encode(FaceSet(self.faces, self.subjects, self.landmarks))
-        return Evidence(self.faces, self.subjects, self.sources, codes, originals, models, self.secrets)
-
-
-def _protected(
-    draft: _Draft,
-    promise: PrivacyModel,
-    space: FaceSpace,
-    originals: FaceModels,
-    models: FaceModels,
-    pictures: ByteArray,
-) -> tuple[_Draft, tuple[PrivacyModel, Evidence]]:
-    """Check the bytes; withhold originals and single faces that break the promise, or refuse the whole release."""
-    evidence = draft.evidence(space, originals, models)
-    near = {} if isinstance(promise, NoGuarantee) else too_near(evidence, pictures)
-    if near:
-        draft = draft.without(near, "Every face shows somebody")
-        evidence = draft.evidence(space, originals, models)
-    violations = promise.check(evidence)
-    if violations and promise.per_face:
-        reasons = {v.face: v.reason for v in violations if v.face is not None}
-        draft = draft.without(reasons, f"Every face breaks the promise of {promise.name}")
-        evidence = draft.evidence(space, originals, models)
-        violations = promise.check(evidence)
-    if violations:
-        raise GuaranteeError(
-            f"The promise of {promise.name} does not hold on the bytes to be released: a face {violations[0].reason}. "
-            "Nothing was written."
-        )
-    settled = promise.settled(evidence)
-    if settled != promise:
-        note = f"{promise.name}: {settled.risk_bound().scope}."
-        warnings.warn(note, PrivacyWarning, stacklevel=4)
-        draft = replace(draft, warnings=(*draft.warnings, note))
-    return draft, (settled, evidence)
-
-
 def _certify(
     faces: FaceSet,
     recipe: Recipe,
     space: FaceSpace,
-    draft: _Draft,
+    draft: Draft,
     judged: tuple[PrivacyModel, Evidence],
     seed: int,
     reference: FaceSet | None,
@@ -399,7 +307,7 @@ def _certify(
     return Release(draft.faces, certificate), linkage
 
 
-def _label_figures(faces: FaceSet, recipe: Recipe, promise: PrivacyModel, draft: _Draft) -> dict[str, float]:
+def _label_figures(faces: FaceSet, recipe: Recipe, promise: PrivacyModel, draft: Draft) -> dict[str, float]:
     """Return what a kept label tells of people who share a face."""
     if recipe.select is None or not isinstance(promise, KAnonymity):
         return {}
@@ -426,8 +334,7 @@ def _warn_full_rank(recipe: Recipe, space: FaceSpace, n: int) -> None:
     if recipe.name == "k-same-eigen" and isinstance(space, EigenSpace) and len(space.pca.components) >= n - 1:
         warnings.warn(
             f"{len(space.pca.components)} components describe {n} faces completely, so k-same-eigen equals "
-            f"k-same-pixel. "
-            "Ask for fewer with --components.",
+            "k-same-pixel. Ask for fewer with --components.",
             KsameWarning,
             stacklevel=3,
         )
