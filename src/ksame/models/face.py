@@ -52,7 +52,7 @@ class Mesh:
     def blendshape(self, name: str) -> float:
         """Return one expression weight by its name."""
         if name not in BLENDSHAPES:
-            raise InputError(f"There is no blendshape {name!r}. Known: {', '.join(BLENDSHAPES)}.")
+            raise InputError(f"Unknown blendshape {name!r}. Choose one of: {', '.join(BLENDSHAPES)}.")
         return float(self.blendshapes[BLENDSHAPES.index(name)])
 
 

@@ -16,7 +16,7 @@ from ksame.arrays import ByteArray, FloatArray, IntArray
 from ksame.errors import InputError
 from ksame.geometry import warp
 from ksame.models.face import Face, Mesh
-from ksame.models.landmarker import BLENDSHAPE_POINTS, BLENDSHAPES, N_POINTS, read_landmarker
+from ksame.models.landmarker import BLENDSHAPES, N_POINTS, canonical_head, read_landmarker
 from ksame.models.litert import Network
 from ksame.models.pictures import as_rgb8
 from ksame.models.pose import Pose, estimate_pose
@@ -42,12 +42,13 @@ class FaceMesh:
 
     def __init__(self, store: Store | None = None) -> None:
         self._file = read_landmarker((store or Store()).path("face-landmarker"))
+        self._head = canonical_head()
         self._local = threading.local()
 
     @property
     def triangles(self) -> IntArray:
         """Corners of the surface's triangles, shape (898, 3), among the first 468 points."""
-        return self._file.triangles
+        return self._head.triangles
 
     def fit(self, image: NDArray[Any], face: Face) -> Mesh:
         """Mesh a face that a detector found.
@@ -88,9 +89,9 @@ class FaceMesh:
 
     def _from_points(self, rgb: ByteArray, points: FloatArray) -> Mesh:
         points, presence = self._points(rgb, _square_around(points))
-        marks = points[list(BLENDSHAPE_POINTS), :2].astype(np.float32)
+        marks = points[self._head.blendshape_points, :2].astype(np.float32)
         blendshapes = self._run("blendshapes", marks)[0]
-        pose = estimate_pose(points[: len(self._file.head)], self._file.head, self._file.weights)
+        pose = estimate_pose(points[: len(self._head.points)], self._head.points, self._head.weights)
         return Mesh(points, presence, blendshapes.reshape(-1).astype(np.float64), pose)
 
     def _points(self, rgb: ByteArray, to_crop: FloatArray) -> tuple[FloatArray, float]:

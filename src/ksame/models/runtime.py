@@ -29,7 +29,7 @@ def session(network: Path | bytes, *, device: str = "cpu", threads: int = 0, wei
     import onnxruntime
 
     if device not in DEVICES:
-        raise UsageError(f"There is no device {device!r}. Choose one of: {', '.join(DEVICES)}.")
+        raise UsageError(f"Unknown device {device!r}. Choose one of: {', '.join(DEVICES)}.")
     has_gpu = _CUDA in onnxruntime.get_available_providers()
     if device == "cuda" and not has_gpu:
         raise UsageError("ONNX Runtime finds no GPU. Install onnxruntime-gpu and a CUDA driver, or use --device cpu.")
