@@ -108,7 +108,7 @@ def test_a_smile_widens_the_mouth_and_lifts_its_corners(model):
 
 
 def test_an_unknown_attribute_is_named(model):
-    with pytest.raises(InputError, match="knows no attribute 'beauty'"):
+    with pytest.raises(InputError, match="Unknown attribute 'beauty'"):
         model.direction("beauty")
 
 

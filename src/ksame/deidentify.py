@@ -227,7 +227,7 @@ def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Pro
         faces.landmarks,
         None if reference is None else FaceModels(space.encode(reference), reference.subjects),
         distance,
-        space.stranger if isinstance(space, FaceModelSpace) else None,
+        space.draw_person if isinstance(space, FaceModelSpace) else None,
         lambda codes: _written(space, codes),
     )
     return problem, space

@@ -32,7 +32,7 @@ _VIEWS: dict[str, View | None] = {"auto": None, "faces": "faces", "photographs":
 @talk.guarded
 def audit_command(
     originals: Annotated[Path, typer.Argument(metavar="ORIGINALS", help="Folder of pictures before.")],
-    released: Annotated[Path, typer.Argument(metavar="RELEASED", help="Folder of pictures after, by whatever tool.")],
+    released: Annotated[Path, typer.Argument(metavar="RELEASED", help="Folder of pictures after, from any tool.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Report to write; audit.json appears beside it.")
     ] = Path("report.html"),
@@ -40,7 +40,7 @@ def audit_command(
         str,
         typer.Option(
             help="Recognisers: eigenfaces, mahalanobis, sface, dlib, or paths of ONNX files. restored=FILE.onnx lets a "
-            "network restore the released faces first and sface look at them; dlib+restored=FILE.onnx: dlib."
+            "network restore the released faces for sface; dlib+restored=FILE.onnx: for dlib."
         ),
     ] = ",".join(DEFAULT),
     scenarios: Annotated[
@@ -56,10 +56,13 @@ def audit_command(
     ] = None,
     earlier_linkage: Annotated[Path | None, typer.Option(help="Link table of the earlier release.")] = None,
     view: Annotated[
-        str, typer.Option(help="faces: registered crops. photographs: find the face in each. auto: look and see.")
+        str,
+        typer.Option(
+            help="faces: registered crops. photographs: detect the face in each. auto: by a sample."
+        ),
     ] = "auto",
     by_hand: Annotated[
-        bool, typer.Option("--by-hand", help="Where no face is found after, look where it was before.")
+        bool, typer.Option("--by-hand", help="Where no face is found after, take the place it had before.")
     ] = False,
     compare: Annotated[
         list[Path] | None, typer.Option(help="audit.json of another release of the same originals; may be repeated.")
@@ -67,7 +70,7 @@ def audit_command(
     name: Annotated[
         str | None, typer.Option(help="What to call this release in comparisons: method, then strength.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="For folds, and what attacks draw by lot.")] = 0,
+    seed: Annotated[int, typer.Option(help="For folds, and what attacks draw at random.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier report.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:

@@ -29,14 +29,14 @@ from ksame.verification import verify
 
 _COMPARED = ("k-same-m", "k-same-pixel", "k-diff-furthest", "epsilon-k-map", "pixelate", "blur", "t-mask", "blackout")
 _SCENARIOS = ("naive", "reverse", "parrot")
-_MOST = 10_000  # people in the demo
+_MAX_PEOPLE = 10_000  # people in the demo
 _SIZE = (224, 176)
 
 
 def run_demo(output: Path, *, people: int, k: int, force: bool) -> None:
     """Write a release and before/after sheets below ``output`` and print what attacks achieve."""
     shared = recipe("k-same-m", k=k, grouping="mdav+refine")
-    whole_number("people", "demo", people, 2 * k, _MOST)
+    whole_number("people", "demo", people, 2 * k, _MAX_PEOPLE)
     folder = output / "release"
     require_free(folder, force=force)
     require_free(output / "scenes" / "after", force=force)

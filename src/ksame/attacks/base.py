@@ -79,8 +79,8 @@ class AttackData:
     originals : FaceSet
         Faces whose subjects the attacker knows.
     released : FaceSet
-        De-identified faces; their ``subjects`` are the truth, which no attack looks at before scoring. Released faces
-        and originals go together by subject, not by position.
+        De-identified faces; their ``subjects`` are the truth, which no attack uses before scoring. Released faces and
+        originals go together by subject, not by position.
     training : FaceSet, optional
         People outside both, for a recogniser to learn from.
     imitate : callable, optional
@@ -113,10 +113,8 @@ class AttackResult:
 
     Attributes
     ----------
-    scenario, recogniser : str
-    params : mapping of str to anything JSON can hold
-        The recogniser's settings and the size of what it learned.
-    n_probes, n_gallery : int
+    params : mapping
+        The recogniser's settings and the size of what it learned, ready for JSON.
     subjects : ndarray of shape (n_probes,)
         Whom the probes really show.
     scores : ndarray of shape (n_probes,)
@@ -134,10 +132,8 @@ class AttackResult:
     notes : tuple of str
         What readers should know: who trained the recogniser, what was detected, what was left out.
     distances : ndarray of shape (n_probes, n_gallery)
-    gallery : FaceSet
-        What the probes were compared with.
-    probes : FaceSet
-        What was compared: what the attacker saw, after restoration if there was any.
+    probes, gallery : FaceSet
+        What was compared with what, after restoration if there was any.
     """
 
     scenario: str
@@ -222,11 +218,11 @@ def _verification(
 def compare(recogniser: Recogniser, probes: FaceSet, gallery: FaceSet) -> FloatArray:
     """Return distances, (n_probes, n_gallery), with exactly equal rows and columns for equal faces.
 
-    Every different face is looked at once, which keeps the ties of k-Same exact and saves its work.
+    Every different face is compared once, which keeps the ties of k-Same exact and saves time.
     """
-    some, row = distinct(probes)
-    others, column = distinct(gallery)
-    return recogniser.distances(probes.take(some), gallery.take(others))[np.ix_(row, column)]
+    probe, row = distinct(probes)
+    face, column = distinct(gallery)
+    return recogniser.distances(probes.take(probe), gallery.take(face))[np.ix_(row, column)]
 
 
 def distinct(faces: FaceSet) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -250,3 +246,21 @@ def distinct(faces: FaceSet) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
             first.append(i)
         which[i] = seen[key]
     return np.array(first, dtype=np.intp), which
+
+
+def connected(first: ArrayLike, second: ArrayLike) -> NDArray[np.intp]:
+    """Number faces, (n_faces,), so that those which share either label, directly or over others, share a number.
+
+    Examples
+    --------
+    >>> connected(["ann", "ann", "bob", "eve"], [0, 1, 1, 2]).tolist()
+    [0, 0, 0, 1]
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    _, rows = np.unique(np.asarray(first), return_inverse=True)
+    _, columns = np.unique(np.asarray(second), return_inverse=True)
+    columns = columns + rows.max() + 1
+    links = coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(columns.max() + 1,) * 2)
+    return np.asarray(connected_components(links, directed=False)[1][rows], dtype=np.intp)

@@ -20,7 +20,7 @@ _PARTNERS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class DistinctFaces:
     """The distinct faces of one release.
 
     Attributes
@@ -28,7 +28,7 @@ class Shown:
     codes : ndarray of shape (n_distinct, n_features)
     copies : ndarray of shape (n_distinct,)
     people : tuple of frozenset of str, of length n_distinct
-        Whom each stands for: the truth, which only scoring looks at.
+        Whom each stands for: the truth, used by scoring only.
     """
 
     codes: FloatArray
@@ -52,38 +52,38 @@ class Difference:
     people: frozenset[str]
 
 
-def differences(gone: Shown, new: Shown, originals: FloatArray) -> list[Difference]:
+def differences(gone: DistinctFaces, new: DistinctFaces, originals: FloatArray) -> list[Difference]:
     """Subtract from every face that is gone the new face that explains somebody's leaving or joining best.
 
     Where some differences lie close to an original, the attacker trusts only those.
 
     Parameters
     ----------
-    gone : Shown
+    gone : DistinctFaces
         Faces of the earlier release that the later one does not have.
-    new : Shown
+    new : DistinctFaces
         Faces of the later release that the earlier one does not have.
     originals : ndarray of shape (n_originals, n_features)
     """
     if not len(gone.codes) or not len(new.codes):
         return []
     nearest = np.argsort(cross_squared_distances(gone.codes, new.codes), axis=1)[:, :_PARTNERS]
-    found = []
+    best = []
     for row, partners in enumerate(nearest):
-        tried = [_one(gone, row, new, int(column), originals) for column in partners]
-        found.append(min(tried, key=lambda one: float(one.distances.min())))
+        pairs = [_difference(gone, row, new, int(column), originals) for column in partners]
+        best.append(min(pairs, key=lambda pair: float(pair.distances.min())))
     close = CLOSE * spacing(originals)
-    return [one for one in found if one.distances.min() <= close] or found
+    return [difference for difference in best if difference.distances.min() <= close] or best
 
 
-def _one(gone: Shown, row: int, new: Shown, column: int, originals: FloatArray) -> Difference:
+def _difference(gone: DistinctFaces, row: int, new: DistinctFaces, column: int, originals: FloatArray) -> Difference:
     before, after = int(gone.copies[row]), int(new.copies[column])
     r, s = gone.codes[row], new.codes[column]
     left, joined = gone.people[row] - new.people[column], new.people[column] - gone.people[row]
     if before != after:
         person = (before * r - after * s) / (before - after)
         return Difference(np.linalg.norm(originals - person, axis=1), left if before > after else joined)
-    # as many as before: somebody was exchanged, and before * (r - s) is the one who left less the one who joined
+    # as many as before: somebody was exchanged, and before * (r - s) is who left less who joined
     squares = cross_squared_distances(before * (r - s) + originals, originals)
     np.fill_diagonal(squares, np.inf)
     return Difference(np.sqrt(squares.min(axis=0)), left)

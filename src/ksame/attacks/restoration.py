@@ -65,7 +65,7 @@ def enhance(images: NDArray[Any], level: Level, prior: Prior, noise: float = NOI
 
     The maximum a posteriori estimate of Hardie, Barnard and Armstrong (1997, section III), used by Gross et al. (2006,
     section 6.2.2): observed is a linear function of the original plus noise, originals follow the prior. For a blur all
-    is diagonal; for block means the system has one unknown a block and is solved by conjugate gradients.
+    is diagonal; for block means the system has one unknown per block and is solved by conjugate gradients.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def enhance(images: NDArray[Any], level: Level, prior: Prior, noise: float = NOI
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
-    """Block means as a linear operator between images and one value a block."""
+    """Block means as a linear operator between images and one value per block."""
 
     starts: tuple[NDArray[np.intp], NDArray[np.intp]]
     lengths: tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -155,7 +155,7 @@ def _folded(full: FloatArray, axis: int, count: int, p: int) -> FloatArray:
 
 
 def conjugate_gradients(
-    apply: Operator, target: FloatArray, precondition: Operator, tolerance: float = 1e-4, most: int = 200
+    apply: Operator, target: FloatArray, precondition: Operator, tolerance: float = 1e-4, max_steps: int = 200
 ) -> FloatArray:
     """Solve symmetric positive definite systems, one for each row of ``target``, by preconditioned conjugate gradients.
 
@@ -168,8 +168,8 @@ def conjugate_gradients(
         About the inverse of the matrix, likewise.
     tolerance : float
         Share of its first length to which every residual must fall.
-    most : int
-        Number of steps after which the solution is taken as it is.
+    max_steps : int
+        After so many, the solution is taken as it is.
     """
 
     def inner(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -178,7 +178,7 @@ def conjugate_gradients(
     solution, residual = np.zeros_like(target), target.copy()
     direction = precondition(residual)
     length = first = inner(residual, direction)
-    for _ in range(most):
+    for _ in range(max_steps):
         if (length <= tolerance**2 * first).all():
             break
         image = apply(direction)

@@ -146,7 +146,7 @@ class FaceSet:
         flat = self.images.reshape(len(self), -1)
         constant = np.flatnonzero(flat.max(axis=1) == flat.min(axis=1))
         if len(constant):
-            named = checking.some(self.names[i] for i in constant)
+            named = checking.shortened(self.names[i] for i in constant)
             raise InputError(f"Constant images show no face: {named}. Remove them and run again.")
 
 

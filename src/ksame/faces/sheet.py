@@ -4,8 +4,8 @@ import numpy as np
 
 from ksame.arrays import ByteArray
 
-MOST = 200
-"""Faces on one sheet at most."""
+MAX_FACES = 200
+"""On one sheet."""
 
 
 def contact_sheet(faces: ByteArray, *, columns: int | None = None, gap: int = 2) -> ByteArray:
@@ -14,7 +14,7 @@ def contact_sheet(faces: ByteArray, *, columns: int | None = None, gap: int = 2)
     Parameters
     ----------
     faces : ndarray of shape (n, height, width, channels), uint8
-        The first ``MOST`` are shown.
+        The first ``MAX_FACES`` are shown.
     columns : int, optional
         About as wide as high when None.
 
@@ -22,7 +22,7 @@ def contact_sheet(faces: ByteArray, *, columns: int | None = None, gap: int = 2)
     -------
     sheet : ndarray of shape (sheet_height, sheet_width, channels), uint8
     """
-    shown = faces[:MOST]
+    shown = faces[:MAX_FACES]
     n, h, w, c = shown.shape
     across = columns or max(1, int(np.ceil(np.sqrt(n * h / w))))
     across = min(across, n)

@@ -19,7 +19,7 @@ class Source(IntEnum):
     DETECTED = 0
     """Found by a detector, or meshed where it was expected."""
     INTERPOLATED = 1
-    """Between, before or after frames where it was detected: its place is reckoned, not seen."""
+    """Between, before or after frames where it was detected: its place is computed."""
     ADDED = 2
     """Put in by hand."""
 

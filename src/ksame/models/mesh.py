@@ -1,7 +1,7 @@
 """The mesh of a face: MediaPipe's 478 points and 52 expression weights, run by LiteRT.
 
-The face is cut out upright in a square, turned by the line between the eyes. The points found in that square
-give a better square, from which the mesh is taken once more.
+The face is cropped upright in a square, turned by the line between the eyes. The points in that square give a better
+square, from which the mesh is taken once more.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class FaceMesh:
         Returns
         -------
         mesh : Mesh
-            Look at its ``presence``: a square without a face gives points too.
+            Check its ``presence``: a square without a face gives points too.
         """
         rgb = as_rgb8(image)
         x, y, width, height = face.box
@@ -97,8 +97,8 @@ class FaceMesh:
     def _points(self, rgb: ByteArray, to_crop: FloatArray) -> tuple[FloatArray, float]:
         """Return the points, of shape (478, 3), and the presence in the square that ``to_crop`` cuts."""
         crop = warp(rgb, to_crop, _SIDE)
-        found, logit = self._run("mesh", crop.astype(np.float32) / 255)[:2]
-        points = found.reshape(N_POINTS, 3).astype(np.float64)
+        answer, logit = self._run("mesh", crop.astype(np.float32) / 255)[:2]
+        points = answer.reshape(N_POINTS, 3).astype(np.float64)
         points[:, :2] -= 0.5  # the network counts from the corner of the first pixel
         turn, shift = to_crop[:, :2], to_crop[:, 2]
         size = np.hypot(turn[0, 0], turn[1, 0])

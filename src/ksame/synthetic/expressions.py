@@ -104,7 +104,7 @@ def move(model: FaceModel, shapes: FloatArray, expression: Expression) -> FloatA
 
 @lru_cache(maxsize=2)
 def movements(model: FaceModel) -> Mapping[str, FloatArray]:
-    """Return the movements of the mesh, each (478, 3): how far points go when the most moved goes by one."""
+    """Return the movements of the mesh, each (478, 3): in units of the largest movement."""
     eyes = model.base[[468, 473]]
     unit = float(np.linalg.norm(eyes[0] - eyes[1]))
     x, y, _ = ((model.base - eyes.mean(axis=0)) / unit).T

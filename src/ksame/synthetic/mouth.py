@@ -1,4 +1,4 @@
-"""The inside of an open mouth: teeth of nobody in particular before a dark cavity."""
+"""The inside of an open mouth: teeth before a dark cavity."""
 
 from __future__ import annotations
 

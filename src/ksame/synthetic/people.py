@@ -103,8 +103,8 @@ class People:
         return len(self.codes)
 
 
-def cast(n: int, seed: int) -> IntArray:
-    """Choose who appears: numbers of people, (n,), women and men in turn.
+def pick_people(n: int, seed: int) -> IntArray:
+    """Pick who appears: numbers of people, (n,), women and men in turn.
 
     The people chosen when ksame was built, whom a recogniser finds unlike every portrait behind the face
     model and rarely like one another, come first, in an order that depends on the seed; when they run out,

@@ -127,12 +127,12 @@ class Painter:
                 decorate(self.model, textures[j], people, i)
             for j, i in enumerate(rows):
                 around = surround(people, i, colours[0][j], colours[1][j], frames[j], self._canvas)
-                taken = []
+                painted = []
                 for shot in shots[i]:
                     shapes, textures = faces[shot.expression]
                     moment = Moment(EXPRESSIONS[shot.expression], shot.turn, shot.grain, shot.illumination)
-                    taken.append(self._shoot(shapes[j], textures[j], around, moment))
-                yield np.stack([image for image, _ in taken]), np.stack([points for _, points in taken])
+                    painted.append(self._shoot(shapes[j], textures[j], around, moment))
+                yield np.stack([image for image, _ in painted]), np.stack([points for _, points in painted])
 
     def film(self, people: People, moments: Iterable[Moment]) -> Iterator[NDArray[np.float32]]:
         """Paint the first of ``people`` moment after moment; yields pictures of shape (height, width, 3)."""

@@ -61,7 +61,7 @@ class PocCurve:
 
 
 def poc(points: Iterable[PocPoint]) -> tuple[PocCurve, ...]:
-    """Sort points into one curve a method; the curve with the largest area first."""
+    """Sort points into one curve per method; the curve with the largest area first."""
     given = list(points)
     curves = [
         PocCurve(method, tuple(sorted((p for p in given if p.method == method), key=lambda p: (p.privacy, p.utility))))

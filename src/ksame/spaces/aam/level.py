@@ -106,10 +106,10 @@ class Level:
         warp = PiecewiseAffine(base, model.triangles, size)
         rows = []
         for i in track(range(len(images)), f"learning to fit at {width} pixels"):
-            seen = look(warp, images[i], landmarks[i])
-            if seen is None:
+            crop = crop_features(warp, images[i], landmarks[i])
+            if crop is None:
                 raise InputError(f"The landmarks of image {i} lie outside it.")
-            described, transform = seen
+            described, transform = crop
             rows.append(normalised(warp.sample(described, transform.apply(landmarks[i]), smooth=False)))
         pca = fit_pca(np.stack(rows).astype(np.float64), min(n_modes, len(rows) - 1))
         basis, _ = np.linalg.qr(np.vstack([pca.components, pca.mean]).T)
@@ -205,16 +205,13 @@ class Level:
         return pose.apply(self.warp.base + np.einsum("k,kpc->pc", params, self.shape_modes)), params
 
 
-def look(warp: PiecewiseAffine, image: NDArray[Any], points: FloatArray) -> tuple[FloatImage, Similarity] | None:
-    """Cut the face at ``points`` out, upright and at the size of the base, and describe it.
+def crop_features(
+    warp: PiecewiseAffine, image: NDArray[Any], points: FloatArray
+) -> tuple[FloatImage, Similarity] | None:
+    """Crop the face at ``points``, upright and at the size of the base, and describe it.
 
-    Returns
-    -------
-    features : ndarray of shape (height, width, 4)
-    transform : Similarity
-        From the photograph to the cut-out.
-
-    None where there is no photograph under the points.
+    Returns features of shape (height, width, 4) and the transform from photograph to crop; None where there is no
+    photograph under the points.
     """
     reach = np.ptp(points, axis=0).max() * 2.0 * MARGIN
     size = image.shape[1::-1]

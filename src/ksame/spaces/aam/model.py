@@ -28,7 +28,7 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Params:
-    """One face in the words of an appearance model.
+    """One face in an appearance model.
 
     Attributes
     ----------
@@ -95,9 +95,9 @@ class AppearanceModel:
             "texture_modes": (len(self.texture_variances), pixels, channels),
         }
         for name, shape in expected.items():
-            found = getattr(self, name).shape
-            if found != shape:
-                raise InputError(f"The {name} of an appearance model must have shape {shape}. Got {found}.")
+            if getattr(self, name).shape != shape:
+                got = getattr(self, name).shape
+                raise InputError(f"The {name} of an appearance model must have shape {shape}. Got {got}.")
 
     @cached_property
     def warp(self) -> PiecewiseAffine:
@@ -137,11 +137,11 @@ class AppearanceModel:
         Pose is the similarity that takes the mean shape closest to the points. As no shape mode moves the
         mean shape like a similarity does, points made by the model give back exactly their parameters.
         """
-        found = np.asarray(points, dtype=np.float64)
-        if found.shape != self.mean_shape.shape:
-            raise InputError(f"Expected landmarks of shape {self.mean_shape.shape}. Got {found.shape}.")
-        pose = Similarity.estimate(self.mean_shape, found)
-        rest = pose.inverse().apply(found) - self.mean_shape
+        landmarks = np.asarray(points, dtype=np.float64)
+        if landmarks.shape != self.mean_shape.shape:
+            raise InputError(f"Expected landmarks of shape {self.mean_shape.shape}. Got {landmarks.shape}.")
+        pose = Similarity.estimate(self.mean_shape, landmarks)
+        rest = pose.inverse().apply(landmarks) - self.mean_shape
         return np.einsum("kpc,pc->k", self.shape_modes, rest), pose
 
     def texture_params(self, texture: NDArray[Any]) -> FloatArray:

@@ -94,8 +94,8 @@ class AamSpace(Parameters):
         model = self.model
         codes = []
         for image, points in zip(faces.images, _landmarks(faces), strict=True):
-            found = model.params_from_landmarks(image, points)
-            codes.append(np.concatenate([found.shape * self.weight, self._without_light(found.texture)]))
+            params = model.params_from_landmarks(image, points)
+            codes.append(np.concatenate([params.shape * self.weight, self._without_light(params.texture)]))
         return np.stack(codes)
 
     def landmarks(self, codes: FloatArray) -> FloatArray:
@@ -112,8 +112,8 @@ class AamSpace(Parameters):
             raise InputError(f"Expected codes of shape (n, {n_codes}). Got {codes.shape}.")
         images = np.empty((len(codes), *size, model.channels))
         for i, code in enumerate(codes):
-            found = Params(code[:n_shape] / self.weight, self._without_light(code[n_shape:]), pose)
-            images[i] = model.render(found, size, background=self.background)
+            params = Params(code[:n_shape] / self.weight, self._without_light(code[n_shape:]), pose)
+            images[i] = model.render(params, size, background=self.background)
         return images
 
     def _without_light(self, texture: FloatArray) -> FloatArray:

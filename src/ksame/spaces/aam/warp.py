@@ -23,7 +23,7 @@ FloatImage = NDArray[np.float32]
 _ROW = 256  # samples are laid out in rows of this length, for OpenCV refuses images of 32768 rows or more
 _FLAT = 1e-12  # an area that counts as none
 _NEEDLE = 0.05  # height of a triangle, by its longest side, below which it counts as none
-_COARSER = 0.6  # below this scale neighbouring pixels are averaged first, lest some be skipped
+_COARSER = 0.6  # below this scale neighbouring pixels are averaged first, so that none is skipped
 
 
 def as_float(image: NDArray[Any]) -> FloatImage:
@@ -148,7 +148,7 @@ class PiecewiseAffine:
         return np.asarray(texture, dtype=np.float32)[self._nearest]
 
     def sample(self, image: NDArray[Any], points: FloatArray, *, smooth: bool = True) -> FloatImage:
-        """Take the pixels of ``image`` under the mesh at ``points``: shape-free texture.
+        """Sample ``image`` under the mesh at ``points``: shape-free texture.
 
         Parameters
         ----------
@@ -169,14 +169,14 @@ class PiecewiseAffine:
         where = np.zeros((2, -(-self.n_pixels // _ROW) * _ROW), dtype=np.float32)
         where[:, : self.n_pixels] = (self.weights @ points).T
         x, y = where.reshape(2, -1, _ROW)
-        taken = cv2.remap(source, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-        return np.asarray(taken, dtype=np.float32).reshape(where.shape[1], -1)[: self.n_pixels]
+        sampled = cv2.remap(source, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        return np.asarray(sampled, dtype=np.float32).reshape(where.shape[1], -1)[: self.n_pixels]
 
     def to_base(self, image: NDArray[Any], points: FloatArray) -> FloatImage:
         """Warp the face at ``points`` to the base: (height, width, channels), zero outside the mesh."""
-        taken = self.sample(image, points)
-        result = np.zeros((*self.size, taken.shape[1]), dtype=np.float32)
-        result[self.mask] = taken
+        texture = self.sample(image, points)
+        result = np.zeros((*self.size, texture.shape[1]), dtype=np.float32)
+        result[self.mask] = texture
         return result
 
     def from_base(
@@ -250,10 +250,6 @@ class PiecewiseAffine:
         entry = _entries(spans, size)
         return entry >= 0, self._interpolated(spans, entry, *others)
 
-    def at_base(self, points: FloatArray) -> FloatImage:
-        """Return what lies at another shape under each pixel of the base, (2, height, width); zero outside the mesh."""
-        return self._interpolated(*self._base_spans, points)[0]
-
     @cached_property
     def _base_spans(self) -> tuple[Spans, IntArray]:
         spans = Spans.of(self.base, self.triangles, self.size, np.arange(len(self.triangles)))
@@ -269,9 +265,9 @@ class PiecewiseAffine:
 
     def _reduced(self, image: NDArray[Any], points: FloatArray) -> tuple[FloatImage, FloatArray]:
         """Cut the mesh out of an image and shrink it if it is much finer than the base."""
-        most = np.array(image.shape[1::-1]) - 1
-        left, top = np.floor(points.min(axis=0) - 1).clip(0, most).astype(int)
-        right, bottom = np.ceil(points.max(axis=0) + 1).clip(0, most).astype(int)
+        last = np.array(image.shape[1::-1]) - 1
+        left, top = np.floor(points.min(axis=0) - 1).clip(0, last).astype(int)
+        right, bottom = np.ceil(points.max(axis=0) + 1).clip(0, last).astype(int)
         part = as_float(image[top : bottom + 1, left : right + 1])
         local = points - np.array([left, top])
         scale = 1.0 / max(self.shrinkage(points), _FLAT)

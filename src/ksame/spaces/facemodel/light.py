@@ -140,16 +140,16 @@ class Evener:
             How much of the forehead was replaced.
         """
         ratio = np.log(texture.clip(0) + _DARK) - np.log(mean + _DARK)
-        own = np.median(ratio[self.cheeks], axis=0)
-        apart = abs(ratio - own)
+        skin = np.median(ratio[self.cheeks], axis=0)
+        apart = abs(ratio - skin)
         other = (apart @ LUMA > _NOT_SKIN) | (np.ptp(apart, axis=-1) > _NOT_SKIN)
         grown = cv2.dilate((other & self.margin).astype(np.uint8), np.ones((5, 5), np.uint8)).astype(bool)
         other = grown & self.margin
         below_eyes = np.arange(self._size[0])[:, None] > self.base[33, 1] + 14
-        known = self.mask & ~other & ~self.mouth & (self.forehead | self.cheeks | below_eyes)
-        near = cv2.GaussianBlur(known.astype(np.float32), (0, 0), _SPREAD + 1)
+        visible = self.mask & ~other & ~self.mouth & (self.forehead | self.cheeks | below_eyes)
+        near = cv2.GaussianBlur(visible.astype(np.float32), (0, 0), _SPREAD + 1)
         trust = (near / 0.15).clip(0, 1)[..., None]
-        tint = blur_inside(ratio, _SPREAD + 1, known) * trust + own * (1 - trust)
+        tint = blur_inside(ratio, _SPREAD + 1, visible) * trust + skin * (1 - trust)
         filled = np.exp(tint) * (mean + _DARK) - _DARK
         alpha = np.maximum(cv2.GaussianBlur(other.astype(np.float32), (0, 0), 2.0), other)[..., None]
         result = (texture * (1 - alpha) + filled * alpha) * self.mask[..., None]

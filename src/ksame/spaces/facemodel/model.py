@@ -158,10 +158,10 @@ class FaceModel:
 
     def evened(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Even the light of a shape-free texture, (n_pixels, 3), and take hair out of it."""
-        taken = np.zeros((*self.size, 3), dtype=np.float32)
-        taken[self.warp.mask] = rows
+        texture = np.zeros((*self.size, 3), dtype=np.float32)
+        texture[self.warp.mask] = rows
         mean = self.warp.image(self.textures(np.zeros((1, self.n_codes)))[0]) * self.warp.mask[..., None]
-        evened = self.evener.without_top_light(self.evener.without_side_light(taken), mean)
+        evened = self.evener.without_top_light(self.evener.without_side_light(texture), mean)
         return self.evener.without_hair(evened, mean)[0][self.warp.mask]
 
     @cached_property
@@ -201,8 +201,8 @@ class FaceModel:
 
     def _index(self, attribute: str) -> int:
         if attribute not in self.attributes:
-            known = ", ".join(self.attributes)
-            raise InputError(f"The face model knows no attribute {attribute!r}. It knows {known}.")
+            names = ", ".join(self.attributes)
+            raise InputError(f"Unknown attribute {attribute!r} of the face model. Choose one of: {names}.")
         return self.attributes.index(attribute)
 
     def save(self, file: IO[bytes]) -> None:
