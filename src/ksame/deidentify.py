@@ -56,7 +56,7 @@ class Provenance:
     unreadable : int
         Files that were no pictures.
     labels : str, optional
-        How selected labels were predicted, and how often rightly; None when they were given.
+        How selected labels were predicted, and how often correctly; None when they were given.
     warnings : tuple of str
         Privacy warnings given before, for the certificate.
     """
@@ -92,8 +92,8 @@ def deidentify(
     reference : FaceSet, optional
         Other people, for the maps (the street corner); the faces themselves when None (the office building).
     after : Linkage, optional
-        Of the latest release of a series. Its faces are repeated byte for byte, whoever has left, and only people who
-        are not in it yet get new ones; see :mod:`ksame.privacy.series`.
+        Of the latest release of a series. Its faces are repeated byte for byte, and only people who are not in it yet
+        get new ones; see :mod:`ksame.privacy.series`.
     names : {"refuse", "merge", "keep"}
         What becomes of names under which nearly the same photograph stands: an error, one person, or different people
         all the same, which the certificate then says.
@@ -308,7 +308,7 @@ def _certify(
 
 
 def _label_figures(faces: FaceSet, recipe: Recipe, promise: PrivacyModel, draft: Draft) -> dict[str, float]:
-    """Return what a kept label tells of people who share a face."""
+    """Return what a kept label says about people who share a face."""
     if recipe.select is None or not isinstance(promise, KAnonymity):
         return {}
     labels = faces.attribute(recipe.select)

@@ -75,7 +75,7 @@ class Draft:
         )
 
     def evidence(self, space: FaceSpace, originals: FaceModels, models: FaceModels) -> Evidence:
-        """Encode the bytes again and lay everything before the promise."""
+        """Encode the bytes again and collect what the promise is checked on."""
         codes = space.encode(FaceSet(self.faces, self.subjects, self.landmarks))
         return Evidence(self.faces, self.subjects, self.sources, codes, originals, models, self.secrets)
 

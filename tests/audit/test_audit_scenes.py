@@ -9,7 +9,7 @@ from PIL import Image
 
 from ksame.audit.crops import _guess, choose_cropper
 from ksame.audit.judging import SAME_PHOTOGRAPH, JudgedAttack, conclude
-from ksame.audit.pairing import pair_images
+from ksame.audit.pairing import Pairing, pair_images
 from ksame.audit.result import AttackRecord
 from ksame.audit.scenes import promise_of, read_linkage
 from ksame.errors import InputError, UsageError
@@ -37,7 +37,7 @@ def test_the_certificate_is_read_and_the_link_table_pairs(scenes):
     originals, out, table = scenes
     linkage = read_linkage(table)
     assert isinstance(linkage, SceneLinkage)
-    pictures = pair_images(originals, out, linkage=linkage)
+    pictures = pair_images(originals, out, Pairing(linkage=linkage))
     assert isinstance(pictures.certificate, SceneCertificate)
     pairs = [(p.original.name, p.released.name) for p in pictures.pairs]
     assert pairs == [("photo 1.png", "000001.png"), ("photo 2.png", "000002.png")]
@@ -48,7 +48,7 @@ def test_the_certificate_is_read_and_the_link_table_pairs(scenes):
 def test_a_link_table_finds_originals_that_moved(scenes, tmp_path):
     originals, out, table = scenes
     moved = shutil.move(originals, tmp_path / "elsewhere")
-    assert len(pair_images(moved, out, linkage=read_linkage(table)).pairs) == 2
+    assert len(pair_images(moved, out, Pairing(linkage=read_linkage(table))).pairs) == 2
 
 
 def test_the_person_in_a_photograph_is_who_the_link_table_says(scenes):
@@ -56,7 +56,7 @@ def test_the_person_in_a_photograph_is_who_the_link_table_says(scenes):
     content = json.loads(table.read_bytes())
     content["people"] = [p for p in content["people"] if p["name"] in ("P1", "P3")]
     table.write_text(json.dumps(content))
-    pictures = pair_images(originals, out, linkage=read_linkage(table))
+    pictures = pair_images(originals, out, Pairing(linkage=read_linkage(table)))
     assert [p.original.subject for p in pictures.pairs] == ["P1", "P3"]
 
 
@@ -77,7 +77,7 @@ def test_another_link_table_is_refused(scenes):
     originals, out, table = scenes
     table.write_text(table.read_text().replace('"release_digest": "', '"release_digest": "0'))
     with pytest.raises(UsageError, match="belongs to another release"):
-        pair_images(originals, out, linkage=read_linkage(table))
+        pair_images(originals, out, Pairing(linkage=read_linkage(table)))
     table.write_text("[" * 100_000)
     with pytest.raises(InputError, match="link.json: not a ksame link table"):
         read_linkage(table)
@@ -89,13 +89,13 @@ def test_recordings_are_named_as_not_judged(scenes):
     content = json.loads(file.read_bytes())
     content["files"]["000003.mp4"] = "0" * 64
     file.write_text(json.dumps(content))
-    not_paired = pair_images(originals, out, linkage=read_linkage(table)).not_paired
+    not_paired = pair_images(originals, out, Pairing(linkage=read_linkage(table))).not_paired
     assert [(m.name, m.reason) for m in not_paired] == [("000003.mp4", "a recording: only pictures are judged")]
 
 
 def test_photographs_are_looked_at_as_photographs(scenes):
     originals, out, table = scenes
-    assert choose_cropper(pair_images(originals, out, linkage=read_linkage(table)), None).view == "photographs"
+    assert choose_cropper(pair_images(originals, out, Pairing(linkage=read_linkage(table))), None).view == "photographs"
 
 
 @pytest.mark.parametrize(("between", "view"), [(0.46, "faces"), (0.32, "faces"), (0.15, "photographs")])

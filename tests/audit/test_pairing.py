@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 import ksame
-from ksame.audit.pairing import pair_images
+from ksame.audit.pairing import Pairing, pair_images
 from ksame.errors import InputError, UsageError
 
 
@@ -69,7 +69,7 @@ def test_nothing_in_common(tmp_path, both):
 def test_a_table_of_pairs(tmp_path, both):
     table = tmp_path / "pairs.csv"
     table.write_text("original,released\na.png,b.png\nb.png,a.jpg\n")
-    assert named(pair_images(*both, pairs=table)) == [("a.png", "b.png", "a.png"), ("b.png", "a.jpg", "b.png")]
+    assert named(pair_images(*both, Pairing(pairs=table))) == [("a.png", "b.png", "a.png"), ("b.png", "a.jpg", "b.png")]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_wrong_tables(tmp_path, both, text, message):
     table = tmp_path / "pairs.csv"
     table.write_text(text)
     with pytest.raises(InputError, match=message) as error:
-        pair_images(*both, pairs=table)
+        pair_images(*both, Pairing(pairs=table))
     assert error.value.exit_code == 5
 
 
@@ -114,7 +114,7 @@ def test_an_empty_folder(tmp_path, both):
 def test_labels_by_whole_name_or_by_last_part(tmp_path, both):
     table = tmp_path / "labels.csv"
     table.write_text("file,subject,gender\nelsewhere/a.png,Ann,F\nb.png,,M\n")
-    pairs = pair_images(*both, labels=table).pairs
+    pairs = pair_images(*both, Pairing(labels=table)).pairs
     assert [(p.original.subject, dict(p.original.attributes)) for p in pairs] == [
         ("Ann", {"gender": "F"}),
         ("b.png", {"gender": "M"}),
@@ -125,7 +125,7 @@ def test_labels_of_other_pictures(tmp_path, both):
     table = tmp_path / "labels.csv"
     table.write_text("file,gender\nq.png,F\n")
     with pytest.raises(InputError, match=r"no row names a picture"):
-        pair_images(*both, labels=table)
+        pair_images(*both, Pairing(labels=table))
 
 
 def test_a_release_needs_its_link_table(released):
@@ -136,7 +136,7 @@ def test_a_release_needs_its_link_table(released):
 
 def test_a_link_table_pairs_a_release(released):
     faces, folder, linkage = released
-    pictures = pair_images(faces, folder, linkage=linkage)
+    pictures = pair_images(faces, folder, Pairing(linkage=linkage))
     assert len(pictures.pairs) == 24
     assert not pictures.not_paired
     assert {p.released.name: p.original.subject for p in pictures.pairs} == {
@@ -147,7 +147,7 @@ def test_a_link_table_pairs_a_release(released):
 def test_the_link_table_of_another_release(released):
     faces, folder, linkage = released
     with pytest.raises(UsageError, match="another release"):
-        pair_images(faces, folder, linkage=linkage.model_copy(update={"release_digest": "0" * 64}))
+        pair_images(faces, folder, Pairing(linkage=linkage.model_copy(update={"release_digest": "0" * 64})))
 
 
 def test_a_link_table_and_the_wrong_originals(released):
@@ -155,7 +155,7 @@ def test_a_link_table_and_the_wrong_originals(released):
     others = ksame.synthetic(3, size=(112, 88))
     strangers = ksame.FaceSet(others.images, others.subjects, names=("x", "y", "z"))
     with pytest.raises(UsageError, match="not among the originals"):
-        pair_images(strangers, folder, linkage=linkage)
+        pair_images(strangers, folder, Pairing(linkage=linkage))
 
 
 def test_a_missing_file_of_a_release(released, tmp_path):
@@ -163,10 +163,10 @@ def test_a_missing_file_of_a_release(released, tmp_path):
     shutil.copytree(folder, tmp_path / "copy")
     (tmp_path / "copy" / "faces" / "000004.png").unlink()
     with pytest.raises(UsageError, match=r"faces/000004\.png, which is not in the released folder"):
-        pair_images(faces, tmp_path / "copy", linkage=linkage)
+        pair_images(faces, tmp_path / "copy", Pairing(linkage=linkage))
 
 
 def test_pairs_and_linkage_together(released, tmp_path):
     faces, folder, linkage = released
     with pytest.raises(UsageError, match="not both"):
-        pair_images(faces, folder, linkage=linkage, pairs=tmp_path / "pairs.csv")
+        pair_images(faces, folder, Pairing(linkage=linkage, pairs=tmp_path / "pairs.csv"))

@@ -52,7 +52,7 @@ def test_somebody_else_has_the_labels_of_the_group_and_nobodys_face():
     model = face_model()
     for label in ("F", "M"):
         members = codes[meshed.attribute("gender") == label]
-        drawn = np.stack([space.stranger(members, np.random.default_rng(s)) for s in range(20)])
+        drawn = np.stack([space.draw_person(members, np.random.default_rng(s)) for s in range(20)])
         assert (genders(model, drawn / space._weights) == label).mean() >= 0.7
         nearest = np.linalg.norm(drawn[:, None] - codes[None], axis=2).min(axis=1)
         assert nearest.min() > 0.3 * np.linalg.norm(codes - codes.mean(axis=0), axis=1).mean()

@@ -57,9 +57,7 @@ def audit_command(
     earlier_linkage: Annotated[Path | None, typer.Option(help="Link table of the earlier release.")] = None,
     view: Annotated[
         str,
-        typer.Option(
-            help="faces: registered crops. photographs: detect the face in each. auto: by a sample."
-        ),
+        typer.Option(help="faces: registered crops. photographs: detect the face in each. auto: by a sample."),
     ] = "auto",
     by_hand: Annotated[
         bool, typer.Option("--by-hand", help="Where no face is found after, take the place it had before.")
@@ -80,28 +78,29 @@ def audit_command(
     it stays with the publisher. Exit code 3: some pictures could not be judged (named); 4: a certificate's promise is
     broken.
     """
-    from ksame.audit import audit
+    from ksame.audit import AuditConfig, Pairing, audit, pair_images
     from ksame.audit.report import require_place
     from ksame.audit.scenes import read_linkage
 
     if view not in _VIEWS:
         raise UsageError(f"--view must be one of {', '.join(_VIEWS)}. Got {view!r}.")
     require_place(output, released, force=force)
+    config = AuditConfig(
+        attackers=_listed(attackers),
+        scenarios=None if scenarios is None else _listed(scenarios),
+        view=_VIEWS[view],
+        by_hand=by_hand,
+        name=name,
+        seed=seed,
+    )
+    link, earlier_link = (None if table is None else read_linkage(table) for table in (linkage, earlier_linkage))
     result = audit(
         originals,
         released,
-        attackers=_listed(attackers),
-        scenarios=None if scenarios is None else _listed(scenarios),
-        pairs=pairs,
-        linkage=None if linkage is None else read_linkage(linkage),
-        labels=labels,
-        earlier=earlier,
-        earlier_linkage=None if earlier_linkage is None else read_linkage(earlier_linkage),
-        view=_VIEWS[view],
-        by_hand=by_hand,
+        config,
+        pairing=Pairing(pairs, link, labels),
+        earlier=pair_images(originals, earlier, Pairing(linkage=earlier_link, labels=labels)) if earlier else None,
         compare=[_earlier(path) for path in compare or ()],
-        name=name,
-        seed=seed,
         track=talk.track,
     )
     finish(result, output)
@@ -158,7 +157,7 @@ def describe(result: AuditResult, output: Path) -> None:
 
 
 def exit_code(result: AuditResult) -> ExitCode:
-    """Return what the shell is told."""
+    """Return the exit code."""
     if result.verdict.outcome == "broken":
         return ExitCode.NOT_MET
     return ExitCode.WITHHELD if result.incomplete else ExitCode.DONE

@@ -89,8 +89,8 @@ def insider_codes(
 ) -> tuple[FloatArray, IntArray]:
     """Return what an insider computes for every released face: k times the shared face, less the members they know.
 
-    Whoever knows all members of a k-Same group but one, and their originals, gets the original of the last one exactly,
-    but for rounding: the mean hides nobody from the others (Newton et al. 2005 promise nothing of the kind).
+    Somebody who knows all members of a k-Same group but one, and their originals, gets the original of the last one up
+    to rounding: the mean hides nobody from the others (Newton et al. 2005 promise nothing of the kind).
 
     Parameters
     ----------
@@ -98,9 +98,8 @@ def insider_codes(
     which : ndarray of shape (n_released,)
         Which released faces are equal: those form a group.
     truth : sequence of length n_released
-        Whom each released face stands for: an insider knows this of all members but one.
-    originals : ndarray of shape (n_originals, n_features)
-    subjects : array of subjects, (n_originals,)
+        Whom each released face stands for.
+    originals, subjects : ndarray of shape (n_originals, n_features) and (n_originals,)
 
     Returns
     -------

@@ -228,12 +228,7 @@ def compare(recogniser: Recogniser, probes: FaceSet, gallery: FaceSet) -> FloatA
 def distinct(faces: FaceSet) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Find equal faces: same pixels and, where there are any, same landmarks.
 
-    Returns
-    -------
-    first : ndarray of shape (n_distinct,)
-        Where each different face stands first.
-    which : ndarray of shape (n_faces,)
-        Which of the different faces each face is.
+    Returns where each different face stands first, (n_distinct,), and which of them each face is, (n_faces,).
     """
     seen: dict[bytes, int] = {}
     first: list[int] = []

@@ -37,7 +37,7 @@ class Pixelation:
     offset: tuple[int, int] = (0, 0)
 
     def apply(self, images: NDArray[Any]) -> FloatArray:
-        """Pixelate images of shape (n, height, width, channels) alike."""
+        """Pixelate images of shape (n, height, width, channels) in the same way."""
         return pixelate(images, self.p, self.offset)
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Blurring:
     sigma: float
 
     def apply(self, images: NDArray[Any]) -> FloatArray:
-        """Blur images of shape (n, height, width, channels) alike."""
+        """Blur images of shape (n, height, width, channels) in the same way."""
         return blur(images, self.sigma)
 
     def __str__(self) -> str:
@@ -158,7 +158,7 @@ class BlurDetector:
         """Return the estimated sigma, in pixels, of an image of shape (height, width, channels)."""
         from scipy.optimize import minimize_scalar
 
-        # brightness as a whole, the first coefficient, tells nothing
+        # the first coefficient is the overall brightness, which says nothing about blur
         squares = (cosines(image[None])[0] ** 2).mean(axis=2).ravel()[1:]
         constants, inverses = self._table
         at, noise = divmod(int(np.argmin(constants + inverses @ squares.astype(np.float32))), len(_NOISES))
@@ -181,7 +181,7 @@ class BlurDetector:
 def detect_levels(images: NDArray[Any], sharp: FaceSet) -> list[Level | None]:
     """Detect what was done to each image.
 
-    All blurred images get the median blur: whoever blurs a set of faces blurs them alike, and a few levels are quicker
+    All blurred images get the median blur: a set of faces is usually blurred by one level, and a few levels are quicker
     to imitate than many.
 
     Parameters

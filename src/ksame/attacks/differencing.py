@@ -53,17 +53,10 @@ class Difference:
 
 
 def differences(gone: DistinctFaces, new: DistinctFaces, originals: FloatArray) -> list[Difference]:
-    """Subtract from every face that is gone the new face that explains somebody's leaving or joining best.
+    """Subtract from each face of ``gone`` the face of ``new`` that best explains that somebody left or joined.
 
-    Where some differences lie close to an original, the attacker trusts only those.
-
-    Parameters
-    ----------
-    gone : DistinctFaces
-        Faces of the earlier release that the later one does not have.
-    new : DistinctFaces
-        Faces of the later release that the earlier one does not have.
-    originals : ndarray of shape (n_originals, n_features)
+    ``gone`` are faces of the earlier release only, ``new`` of the later one only. Where differences lie close to an
+    original, the attacker trusts only those.
     """
     if not len(gone.codes) or not len(new.codes):
         return []

@@ -53,15 +53,7 @@ class Split:
             _refuse(attacked & _photographs(self.training), "photographs are in the training set and attacked too")
 
     def attacked(self, released: FaceSet, imitate: Imitation | None = None) -> AttackData:
-        """Return what an attacker holds once the probes were released.
-
-        Parameters
-        ----------
-        released : FaceSet
-            The probes, de-identified, with the subjects they stand for.
-        imitate : callable, optional
-            The method, as the attacker runs it.
-        """
+        """Return what an attacker holds once the probes were released, with the subjects that they stand for."""
         others = set(released.subjects) - set(self.probes.subjects)
         if others:
             raise InputError(f"Only the probes may be released; {min(others)} is not among them.")

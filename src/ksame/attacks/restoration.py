@@ -65,15 +65,8 @@ def enhance(images: NDArray[Any], level: Level, prior: Prior, noise: float = NOI
 
     The maximum a posteriori estimate of Hardie, Barnard and Armstrong (1997, section III), used by Gross et al. (2006,
     section 6.2.2): observed is a linear function of the original plus noise, originals follow the prior. For a blur all
-    is diagonal; for block means the system has one unknown per block and is solved by conjugate gradients.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, height, width, channels)
-    level : Pixelation or Blurring
-    prior : Prior
-    noise : float
-        Standard deviation of an observed pixel.
+    is diagonal; for block means the system has one unknown per block and is solved by conjugate gradients. ``noise`` is
+    the standard deviation of an observed pixel.
     """
     if not noise > 0:
         raise parameter_error("noise", "enhance", "a positive number", noise)
@@ -157,19 +150,10 @@ def _folded(full: FloatArray, axis: int, count: int, p: int) -> FloatArray:
 def conjugate_gradients(
     apply: Operator, target: FloatArray, precondition: Operator, tolerance: float = 1e-4, max_steps: int = 200
 ) -> FloatArray:
-    """Solve symmetric positive definite systems, one for each row of ``target``, by preconditioned conjugate gradients.
+    """Solve symmetric positive definite systems, one per row of ``target``, by preconditioned conjugate gradients.
 
-    Parameters
-    ----------
-    apply : callable
-        The matrix times arrays of the shape of ``target``, row by row.
-    target : ndarray of shape (n, ...)
-    precondition : callable
-        About the inverse of the matrix, likewise.
-    tolerance : float
-        Share of its first length to which every residual must fall.
-    max_steps : int
-        After so many, the solution is taken as it is.
+    ``apply`` multiplies by the matrix and ``precondition`` approximately by its inverse, row by row. Ends when every
+    residual has fallen to ``tolerance`` times its first length, or after ``max_steps``.
     """
 
     def inner(a: FloatArray, b: FloatArray) -> FloatArray:

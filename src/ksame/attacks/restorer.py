@@ -2,7 +2,7 @@
 
 What looks hidden to a person may be only scrambled: somebody who can run the anonymisation on photographs of their own
 gets as many pairs as they need and trains a network to undo it (Todt, Hanisch and Strufe, "Fantômas: Understanding Face
-Anonymization Reversibility", 2022). Any recogniser then looks at what the network restored.
+Anonymization Reversibility", 2022). Any recogniser then compares what the network restored.
 """
 
 from __future__ import annotations
@@ -97,15 +97,7 @@ class Restorer:
         return np.stack([self._restore_one(crop) for crop in crops])
 
     def restored(self, picture: NDArray[Any], box: Box) -> ByteArray:
-        """Return the picture, (height, width, 3), with the face in ``box`` restored.
-
-        Parameters
-        ----------
-        picture : ndarray of shape (height, width, 1 or 3)
-            8-bit, or floating point in [0, 1].
-        box : tuple of float
-            Left, top, width and height of the face, as a detector gives them.
-        """
+        """Return the picture, (height, width, 3), with the face in ``box`` (left, top, width, height) restored."""
         rgb = as_rgb8(picture)
         to_crop = square_of(box, self.side)
         crop = self._restore_one(warp(rgb, to_crop, self.side))

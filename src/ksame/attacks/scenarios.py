@@ -46,18 +46,7 @@ class Scenario:
 
 
 def run_attack(name: str, recogniser: Recogniser, data: AttackData, seed: int = 0) -> AttackResult:
-    """Run the scenario called ``name``.
-
-    Parameters
-    ----------
-    name : str
-        A key of :data:`SCENARIOS`.
-    recogniser : Recogniser
-        Not fitted yet; who trains it is part of the scenario.
-    data : AttackData
-    seed : int
-        For what a scenario draws at random.
-    """
+    """Run the scenario called ``name``, a key of :data:`SCENARIOS`; it fits the recogniser itself."""
     if name not in SCENARIOS:
         raise parameter_error("name", "run_attack", f"one of {', '.join(SCENARIOS)}", name)
     return SCENARIOS[name](recogniser, data, np.random.default_rng(seed))
@@ -147,7 +136,7 @@ def _difference(recogniser: Recogniser, data: AttackData, rng: np.random.Generat
     first, which = distinct(data.released)
     votes = difference_votes(coder.encode(data.released.take(first)), coder.encode(data.originals))[which]
     voted = int((votes.max(axis=1) > 0).sum())
-    notes = (f"{voted} of {len(votes)} released faces lie as others do to their originals; the rest is guessed",)
+    notes = (f"{voted} of {len(votes)} released faces differ from their originals as others do; the rest is guessed",)
     return score("difference", coder, -votes, data.released, data.originals, notes=notes)
 
 
@@ -235,7 +224,7 @@ def _levels(data: AttackData) -> tuple[list[Level | None], tuple[str, ...]]:
     if data.released.shape[1:] != data.originals.shape[1:]:
         raise InputError(
             f"Originals and released faces must have one size to detect what was done to them. "
-            f"Got {data.originals.shape[1:]} and {data.released.shape[1:]}; register them alike."
+            f"Got {data.originals.shape[1:]} and {data.released.shape[1:]}; register them to one template."
         )
     first, which = distinct(data.released)
     each = detect_levels(data.released.images[first], data.training or data.originals)
@@ -278,7 +267,11 @@ _ALL = (
         "released faces, undone as other people's pairs teach, against originals",
         _learned_inverse,
     ),
-    Scenario("difference", "pairings under which many released faces lie alike to their originals", _difference),
+    Scenario(
+        "difference",
+        "pairings in which many released faces differ alike from their originals",
+        _difference,
+    ),
     Scenario("differencing", "one release less another of the same people, against originals", _differencing),
     Scenario("insider", "shared faces less the members that an insider knows, against originals", _insider),
 )

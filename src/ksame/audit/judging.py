@@ -14,7 +14,7 @@ from ksame.audit.pairs import PairCrops
 from ksame.audit.result import AttackRecord, Exposed, Outcome, Promise, VerdictRecord
 
 REPEATED = "parrot"
-"""The scenario whose gallery is the release itself: an upper limit, reached by whoever can repeat the alteration."""
+"""The scenario whose gallery is the release itself: an upper limit, for attackers who can repeat the alteration."""
 
 PIXEL_RECOGNISERS = frozenset({Eigenfaces.name, Mahalanobis.name})
 """Recognisers that compare pictures point by point, and so also light, pose and expression."""

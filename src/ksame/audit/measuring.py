@@ -21,7 +21,7 @@ from ksame.audit.result import (
 from ksame.progress import Track, silent
 from ksame.utility import Accuracy, diversity, label_utility, mean_loss, mean_mesh_error
 
-_CLASSES = 20  # values of a label above which it is taken for a number, not for classes
+_CLASSES = 20  # values of a label above which it counts as a number, not as classes
 _FACES_APART = 1500  # faces beyond which distances between all pairs are taken over a sample
 
 
@@ -56,7 +56,7 @@ def poc_points(verdict: VerdictRecord, utility: Utility, method: str, parameter:
     for label in utility.labels:
         accuracy = label.by_group or label.by_subject
         if label.kernel == "rbf" and accuracy is not None:
-            worth[f"{label.label} read rightly"] = accuracy.rate
+            worth[f"{label.label} read correctly"] = accuracy.rate
     if utility.loss is not None:
         worth["structural similarity"] = min(max(utility.loss.ssim, 0.0), 1.0)
     return [

@@ -14,7 +14,7 @@ from ksame.audit.scenes import AnyCertificate, AnyLinkage, read_certificate, sce
 from ksame.audit.tables import Labels, read_labels, read_pairs
 from ksame.errors import InputError, UsageError
 from ksame.faces.faceset import FaceSet
-from ksame.faces.reading import SUFFIXES, read_image
+from ksame.faces.reading import SUFFIXES, StrPath, read_image
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import CERTIFICATE, SHEET
 from ksame.scene.certificate import SceneCertificate
@@ -55,6 +55,30 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Pairing:
+    """Which released picture belongs to which original, and what originals show; by equal file names by default.
+
+    Parameters
+    ----------
+    pairs : path, optional
+        A CSV file with the columns ``original,released``, names relative to the folders.
+    linkage : Linkage or SceneLinkage, optional
+        The link table of a release, or of photographs.
+    labels : path, optional
+        A CSV file with the column ``file`` and any of ``subject`` and labels; ``labels.csv`` in the folder of
+        originals is used by default.
+    """
+
+    pairs: StrPath | None = None
+    linkage: AnyLinkage | None = None
+    labels: StrPath | None = None
+
+
+BY_NAME = Pairing()
+"""Files of equal names belong together."""
+
+
+@dataclass(frozen=True)
 class AuditInput:
     """All pairs, and what is known about them.
 
@@ -86,10 +110,7 @@ class AuditInput:
 def pair_images(
     originals: ImageSource,
     released: ImageSource,
-    *,
-    pairs: Path | None = None,
-    linkage: AnyLinkage | None = None,
-    labels: Path | None = None,
+    pairing: Pairing = BY_NAME,
 ) -> AuditInput:
     """Find the pictures of both sides and pair them.
 
@@ -97,13 +118,7 @@ def pair_images(
     ----------
     originals, released : Path, str or FaceSet
         Folders, searched with all their sub-folders, or faces in memory.
-    pairs : Path, optional
-        A CSV file with the columns ``original,released``, names relative to the folders.
-    linkage : Linkage or SceneLinkage, optional
-        The link table of a release, or of photographs.
-    labels : Path, optional
-        A CSV file with the column ``file`` and any of ``subject`` and labels; ``labels.csv`` in the folder of
-        originals is found by itself.
+    pairing : Pairing
 
     Raises
     ------
@@ -112,13 +127,15 @@ def pair_images(
     InputError
         When a table cannot be read or names a file that is not there.
     """
+    pairs, linkage = pairing.pairs, pairing.linkage
     if pairs is not None and linkage is not None:
         raise UsageError("Give either a table of pairs or a link table, not both.")
-    before = _labelled(_pictures(originals, "ORIGINALS"), originals, labels)
+    before = _labelled(_pictures(originals, "ORIGINALS"), originals, pairing.labels)
     certificate = _certificate(released)
     after = _pictures(released, "RELEASED")
     if pairs is not None:
-        linked, how = read_pairs(pairs, {p.name for p in before}, {p.name for p in after}), f"listed in {pairs.name}"
+        table = Path(pairs)
+        linked, how = read_pairs(table, {p.name for p in before}, {p.name for p in after}), f"listed in {table.name}"
     elif isinstance(linkage, SceneLinkage):
         _require_same(linkage, certificate)
         names = [p.name for p in before], [p.name for p in after]
@@ -191,12 +208,12 @@ def _pictures(source: ImageSource, called: str) -> list[LazyImage]:
     return [LazyImage(p.relative_to(folder).as_posix(), lambda p=p: read_image(p)) for p in files]  # type: ignore[misc]
 
 
-def _labelled(pictures: list[LazyImage], source: ImageSource, labels: Path | None) -> list[LazyImage]:
+def _labelled(pictures: list[LazyImage], source: ImageSource, labels: StrPath | None) -> list[LazyImage]:
     """Say whom originals show: by the table, else by one sub-folder per person, else every file is somebody else."""
     if isinstance(source, FaceSet):
         return pictures
     own = Path(source) / "labels.csv"
-    table = read_labels(labels or own) if labels is not None or own.is_file() else Labels({}, Path())
+    table = read_labels(Path(labels or own)) if labels is not None or own.is_file() else Labels({}, Path())
     nested = all("/" in p.name for p in pictures)
     labelled = [_with_row(p, table.row(p.name), p.name.split("/")[0] if nested else p.name) for p in pictures]
     if table.rows and not any(p.attributes for p in labelled):
@@ -261,7 +278,7 @@ def _by_name(
     if not linked:
         raise UsageError(
             f"No released picture has the name of an original ({len(before)} originals, for instance "
-            f"{before[0].name}; {len(after)} released, for instance {after[0].name}). Name them alike, or list which "
+            f"{before[0].name}; {len(after)} released, for instance {after[0].name}). Use equal names, or list which "
             "belongs to which in a CSV file with the columns original,released: --pairs pairs.csv."
         )
     return linked
@@ -281,7 +298,7 @@ def _from_linkage(
     for face in linkage.faces:
         sources = [name for name in face.sources if name in originals]
         if not sources and any(face.since < past.number for past in linkage.history):
-            continue  # of a series; whoever left is not among the originals of today, and the face is not judged
+            continue  # of a series: people who left are not among the originals, and their face is not judged
         if not sources:
             raise UsageError(
                 f"The link table says that {face.released} was made from {', '.join(face.sources) or 'nothing'}, which "

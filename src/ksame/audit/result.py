@@ -118,7 +118,7 @@ class MeshRecord(_Part):
 
 
 class AccuracyRecord(_Part):
-    """How often a label is read rightly."""
+    """How often a label is read correctly."""
 
     rate: float
     interval: Rate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +21,13 @@ from ksame.audit.judging import (
     software,
 )
 from ksame.audit.measuring import compared, measure_utility, poc_points
-from ksame.audit.pairing import AuditInput, ImageSource, pair_images
+from ksame.audit.pairing import BY_NAME, AuditInput, ImageSource, Pairing, pair_images
 from ksame.audit.pairs import AuditFaces, crop_pairs, face_sets
 from ksame.audit.result import AuditPlan, AuditResult, Counts
-from ksame.audit.scenes import AnyCertificate, AnyLinkage, promise_of
+from ksame.audit.scenes import AnyCertificate, promise_of
 from ksame.audit.thumbnails import thumbnails
 from ksame.errors import InputError, UsageError, seed_number
 from ksame.faces.faceset import FaceSet
-from ksame.faces.reading import StrPath
 from ksame.models import Store
 from ksame.progress import Track, silent
 from ksame.scene.certificate import SceneCertificate
@@ -43,22 +42,49 @@ ON_RESTORED = ("naive", "reverse", "pooled")
 """Scenarios for restored faces: the others repeat or undo the alteration themselves."""
 
 
+@dataclass(frozen=True)
+class AuditConfig:
+    """How an audit attacks.
+
+    Parameters
+    ----------
+    attackers : sequence of str
+        Keys of :data:`ksame.audit.attackers.KNOWN`, paths of ONNX files, or either on restored faces; see
+        :func:`ksame.audit.attackers.attacker`.
+    scenarios : sequence of str, optional
+        Keys of :data:`ksame.attacks.SCENARIOS`; by default those that fit, see :func:`fitting`.
+    view : {"faces", "photographs"}, optional
+        Whether the pictures are registered faces or show a face somewhere; a sample of them decides by default.
+    by_hand : bool
+        Where no face is found in a released photograph, let the attacker take the place it has in the original.
+    name : str, optional
+        What this release is called in comparisons.
+    seed : int
+        For folds and whatever attacks draw at random.
+    """
+
+    attackers: Sequence[str] = DEFAULT
+    scenarios: Sequence[str] | None = None
+    view: View | None = None
+    by_hand: bool = False
+    name: str | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seed", seed_number("audit", self.seed))
+
+
+_DEFAULT_CONFIG = AuditConfig()
+
+
 def audit(
     originals: ImageSource,
     released: ImageSource,
+    config: AuditConfig = _DEFAULT_CONFIG,
     *,
-    attackers: Sequence[str] = DEFAULT,
-    scenarios: Sequence[str] | None = None,
-    pairs: StrPath | None = None,
-    linkage: AnyLinkage | None = None,
-    labels: StrPath | None = None,
-    earlier: ImageSource | None = None,
-    earlier_linkage: AnyLinkage | None = None,
-    view: View | None = None,
-    by_hand: bool = False,
+    pairing: Pairing = BY_NAME,
+    earlier: AuditInput | None = None,
     compare: Sequence[AuditResult] = (),
-    name: str | None = None,
-    seed: int = 0,
     track: Track = silent,
 ) -> AuditResult:
     """Find out how many people are still recognised in released pictures, and how much use is left.
@@ -66,26 +92,15 @@ def audit(
     Parameters
     ----------
     originals, released : Path, str or FaceSet
-        Folders of pictures, whoever altered them, or faces in memory.
-    attackers : sequence of str
-        Keys of :data:`ksame.audit.attackers.KNOWN`, paths of ONNX files, or either on restored faces; see
-        :func:`ksame.audit.attackers.attacker`.
-    scenarios : sequence of str, optional
-        Keys of :data:`ksame.attacks.SCENARIOS`; by default those that fit, see :func:`fitting`.
-    pairs, linkage, labels
-        Which picture belongs to which and what originals show; see :func:`ksame.audit.pairing.pair_images`.
-    earlier, earlier_linkage
-        An earlier release of the same people, paired in the same way: the attacker subtracts one from the other.
-    view : {"faces", "photographs"}, optional
-        Whether the pictures are registered faces or show a face somewhere; a sample of them decides by default.
-    by_hand : bool
-        Where no face is found in a released photograph, let the attacker look where the original has it.
+        Folders of pictures, altered by any tool, or faces in memory.
+    config : AuditConfig
+    pairing : Pairing
+        Which picture belongs to which, and what originals show.
+    earlier : AuditInput, optional
+        An earlier release of the same people, from :func:`ksame.audit.pairing.pair_images`: the attacker subtracts one
+        from the other.
     compare : sequence of AuditResult
         Audits of other releases of the same originals, for the privacy operating characteristic.
-    name : str, optional
-        What this release is called in comparisons.
-    seed : int
-        For folds and whatever attacks draw at random.
     track : Track
         Shows progress.
 
@@ -98,26 +113,21 @@ def audit(
     ModelError
         When the file of a restorer is missing or holds something else.
     """
-    seed = seed_number("audit", seed)
-    chosen = [attacker(each) for each in dict.fromkeys(attackers)]
-    _check(chosen, scenarios)
-    pair_table, label_table = (None if table is None else Path(table) for table in (pairs, labels))
-    pictures = pair_images(originals, released, pairs=pair_table, linkage=linkage, labels=label_table)
-    cropper = choose_cropper(pictures, view)
+    chosen = [attacker(each) for each in dict.fromkeys(config.attackers)]
+    _check(chosen, config.scenarios)
+    pictures = pair_images(originals, released, pairing)
+    cropper = choose_cropper(pictures, config.view)
     restorers = list({each.restorer.sha256: each.restorer for each in chosen if each.restorer}.values())
-    faces = crop_pairs(pictures, cropper, restorers=restorers, by_hand=by_hand, track=track)
-    before = None
-    if earlier is not None:
-        past = pair_images(originals, earlier, linkage=earlier_linkage, labels=label_table)
-        before = crop_pairs(past, cropper, by_hand=by_hand, track=track)
+    faces = crop_pairs(pictures, cropper, restorers=restorers, by_hand=config.by_hand, track=track)
+    before = None if earlier is None else crop_pairs(earlier, cropper, by_hand=config.by_hand, track=track)
     promise = None if pictures.certificate is None else promise_of(pictures.certificate)
     bound = None if promise is None else promise.bound
-    tried = fitting(faces, cropper.view, bound, earlier=before is not None) if scenarios is None else tuple(scenarios)
+    tried = tuple(config.scenarios or fitting(faces, cropper.view, bound, earlier=before is not None))
     able, unable = _able(chosen, cropper)
-    judged, skipped = _attack(able, tried, faces, before, bound, seed, track)
+    judged, skipped = _attack(able, tried, faces, before, bound, config.seed, track)
     verdict = conclude(judged, faces.pairs, promise, cropper.view)
-    utility = measure_utility(faces.pairs, seed=seed, track=track)
-    method, parameter = _method_and_strength(pictures.certificate, name, released)
+    utility = measure_utility(faces.pairs, seed=config.seed, track=track)
+    method, parameter = _method_and_strength(pictures.certificate, config.name, released)
     points = poc_points(verdict, utility, method, parameter)
     exposed = most_exposed(judged, faces.pairs)
     result = AuditResult(
@@ -125,9 +135,9 @@ def audit(
             attackers=tuple(each.name for each in chosen),
             scenarios=tried,
             view=cropper.view,
-            by_hand=by_hand,
+            by_hand=config.by_hand,
             pairing=pictures.pairing,
-            seed=seed,
+            seed=config.seed,
             name=f"{method} {parameter}".strip(),
         ),
         counts=_counts(faces),
@@ -251,7 +261,7 @@ def _counts(faces: AuditFaces) -> Counts:
 def _method_and_strength(
     certificate: AnyCertificate | None, name: str | None, released: ImageSource
 ) -> tuple[str, str]:
-    """Return method and strength: as told ("blur 8" is blur at 8), from the certificate, or the folder's name."""
+    """Return method and strength: from ``name`` ("blur 8" is blur at 8), the certificate, or the folder's name."""
     if name is not None:
         method, _, parameter = name.partition(" ")
         return method, parameter
@@ -272,7 +282,7 @@ def _limits(faces: AuditFaces, pictures: AuditInput, view: View) -> list[str]:
         "Originals and released pictures show the same moment: the worst case. An attacker with other photographs "
         "of the same people usually recognises fewer.",
         f"Rates are for a choice among {faces.people} people; among more, fewer are named at rank 1.",
-        "Recognisers look at the face and its rim. Clothes, body, gait, place, time or company may still name people.",
+        "Recognisers compare the face and its rim. Clothes, body, gait, place, time or company may still name people.",
     ]
     if view == "photographs":
         limits.append(

@@ -1,4 +1,4 @@
-"""What a face set may be made of: checked once, at the door, so that nothing is blackened, merged or reordered."""
+"""Checks of what a face set is made of, so that nothing is blackened, merged or reordered without notice."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from ksame.errors import InputError
 
 _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "PPM")
 StrPath = str | os.PathLike[str]
-"""Where a file or folder is: a plain string is as good as a path."""
+"""A path, or a plain string."""
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
 
 

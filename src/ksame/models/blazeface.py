@@ -46,12 +46,7 @@ class BlazeFace:
         self._local = threading.local()
 
     def detect(self, crop: ByteArray) -> tuple[FloatArray, FloatArray]:
-        """Return every box that the network considers, and its logit.
-
-        Parameters
-        ----------
-        crop : ndarray of shape (128, 128, 3)
-            8-bit RGB; the face upright.
+        """Return every box that the network considers and its logit, for an upright RGB crop of shape (128, 128, 3).
 
         Returns
         -------

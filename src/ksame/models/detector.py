@@ -27,8 +27,8 @@ TINY = 12  # side in pixels with `tiny`
 _TILE = 1920  # larger pictures are cut, so that memory stays bounded
 _MAX_FACE = 320  # above, the network sees parts; the next reduced copy has such a face at a quarter of the size
 _REDUCE = 4
-_OVERLAP = 128  # a face cut by a tile's edge is smaller than this or found in the reduced copy
-_INSIDE = 0.7  # share of the smaller box inside the larger, likewise
+_OVERLAP = 128  # of tiles, in pixels: a face cut by a tile's edge is smaller or found in the reduced copy
+_INSIDE = 0.7  # share of the smaller box inside the larger above which two boxes are one face
 
 
 class FaceDetector:

@@ -58,12 +58,7 @@ class FaceMesh:
         image : ndarray of shape (height, width), (height, width, 1) or (height, width, 3)
             8-bit or floating point in [0, 1]; RGB where it has three channels.
         face : Face
-            Where the face is, in the same picture.
-
-        Returns
-        -------
-        mesh : Mesh
-            Check its ``presence``: a square without a face gives points too.
+            Check the ``presence`` of its mesh: a square without a face gives points too.
         """
         rgb = as_rgb8(image)
         x, y, width, height = face.box
@@ -73,18 +68,7 @@ class FaceMesh:
         return self._from_points(rgb, first)
 
     def follow(self, image: NDArray[Any], mesh: Mesh) -> Mesh:
-        """Mesh a face where it was in the frame before.
-
-        Parameters
-        ----------
-        image : ndarray of shape (height, width), (height, width, 1) or (height, width, 3)
-        mesh : Mesh
-            The face in the frame before; it may have moved by about a quarter of its size.
-
-        Returns
-        -------
-        mesh : Mesh
-        """
+        """Mesh a face where it was in the frame before; it may have moved by about a quarter of its size."""
         return self._from_points(as_rgb8(image), mesh.points)
 
     def _from_points(self, rgb: ByteArray, points: FloatArray) -> Mesh:
@@ -117,17 +101,7 @@ class FaceMesh:
 
 
 def five_points(mesh: Mesh | FloatArray) -> FloatArray:
-    """Return the five points that detectors and recognisers use.
-
-    Parameters
-    ----------
-    mesh : Mesh or ndarray of shape (478, 2 or 3)
-
-    Returns
-    -------
-    points : ndarray of shape (5, 2)
-        In the order of :attr:`Face.landmarks`: eyes, tip of the nose, corners of the mouth.
-    """
+    """Return the five points of a mesh, (478, 2 or 3), in the order of :attr:`Face.landmarks`, (5, 2)."""
     points = mesh.points if isinstance(mesh, Mesh) else np.asarray(mesh, dtype=np.float64)
     if points.ndim != 2 or len(points) != N_POINTS or points.shape[1] not in (2, 3):
         raise InputError(f"A mesh must have the shape ({N_POINTS}, 2 or 3). Got {points.shape}.")

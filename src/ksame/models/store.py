@@ -119,20 +119,7 @@ class Store:
         return self._pull_one(self.model(name))
 
     def pull(self, names: Iterable[str] | None = None, *, track: Track = silent) -> list[Path]:
-        """Make sure that models are in the cache, replacing damaged files.
-
-        Parameters
-        ----------
-        names : iterable of str, optional
-            Which ones; by default all that are not optional.
-        track : Track
-            Shows progress, one step per model.
-
-        Returns
-        -------
-        files : list of Path
-            In the order of ``names``.
-        """
+        """Make sure that models are in the cache, by default all that are not optional; replace damaged files."""
         if names is None:
             names = [model.name for model in self.catalogue.values() if not model.optional]
         wanted = [self.model(name) for name in names]

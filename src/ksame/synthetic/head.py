@@ -82,15 +82,7 @@ def surround(
 ) -> Surround:
     """Paint what is around the face of person ``i``.
 
-    Parameters
-    ----------
-    people : People
-    i : int
-    cheeks, crown : ndarray of shape (3,)
-        Colour of the skin there.
-    mesh : ndarray of shape (478, 3)
-        The face at rest.
-    canvas : Canvas
+    ``cheeks`` and ``crown`` are colours of the skin, (3,), and ``mesh`` is the face at rest, (478, 3).
     """
     x, y, side, soft = canvas.x, canvas.y, canvas.side, canvas.soft
     half_width, chin = float(np.ptp(mesh[[234, 454], 0]) / 2), float(mesh[152, 1])

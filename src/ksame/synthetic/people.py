@@ -13,7 +13,7 @@ from ksame.arrays import FloatArray, IntArray
 from ksame.spaces.facemodel import FaceModel
 from ksame.spaces.facemodel.labels import AGE_BANDS, GENDERS, PORTRAIT_YEAR, SKIN_TONES
 
-FIRST_OTHER = 1 << 24  # numbers from here on were not looked at when people were chosen
+FIRST_OTHER = 1 << 24  # numbers from here on were not checked when people were chosen
 DISTINCT = 1.3  # standard deviations from the mean person of the same labels
 ASYMMETRY = 0.4  # share of the portraits' asymmetry that people get; much of it was light and pose
 SHAPELY = 1.3  # how much more people differ in shape than the portraits do
@@ -108,7 +108,7 @@ def pick_people(n: int, seed: int) -> IntArray:
 
     The people chosen when ksame was built, whom a recogniser finds unlike every portrait behind the face
     model and rarely like one another, come first, in an order that depends on the seed; when they run out,
-    people follow whom nobody looked at.
+    people follow who were not checked.
     """
     rng = np.random.default_rng(seed)
     chosen = chosen_people()

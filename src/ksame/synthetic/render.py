@@ -99,13 +99,7 @@ class Painter:
     def paint(
         self, people: People, shots: Sequence[Sequence[Shot]]
     ) -> Iterator[tuple[NDArray[np.float32], FloatArray]]:
-        """Paint people one after the other.
-
-        Parameters
-        ----------
-        people : People
-        shots : sequence of sequences of Shot
-            For each person.
+        """Paint people one after the other, as the shots of each say.
 
         Yields
         ------

@@ -27,7 +27,7 @@ _COST = 10.0  # of a face on the wrong side, with a kernel whose faces have unit
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How often a label was read rightly from faces that were not trained on.
+    """How often a label was read correctly from faces that were not trained on.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class PocCurve:
 
     @property
     def area(self) -> float:
-        """Area under the best utility that can be had at a privacy or more: 1 for perfect use at perfect privacy.
+        """Area under the best utility at a given privacy or more: 1 for perfect use at perfect privacy.
 
         A step function, as nothing is known between two strengths. A method measured at more strengths can only gain.
 

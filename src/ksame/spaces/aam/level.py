@@ -31,19 +31,11 @@ _GREY = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
 
 def features(grey: FloatImage) -> FloatImage:
-    """Describe each pixel by its brightness gradient: right, left, down and up, each zero or more.
+    """Describe each pixel by its gradient: right, left, down and up, (height, width, 4), none of them negative.
 
-    Gradients are divided by their local average, so that light and shade, skin tone and contrast hardly
-    matter (normalised gradients as in Cootes and Taylor 2001), and smoothed after they have been split by
-    sign, so that neighbouring edges of opposite sign do not cancel and a fit sees them from further away.
-
-    Parameters
-    ----------
-    grey : ndarray of shape (height, width)
-
-    Returns
-    -------
-    features : ndarray of shape (height, width, 4)
+    Gradients are divided by their local average, so that light, skin tone and contrast hardly matter (normalised
+    gradients as in Cootes and Taylor 2001). They are smoothed after they have been split by sign, so that neighbouring
+    edges of opposite sign do not cancel and a fit sees them from further away.
     """
     right = cv2.Sobel(grey, cv2.CV_32F, 1, 0, ksize=3, scale=0.125)
     down = cv2.Sobel(grey, cv2.CV_32F, 0, 1, ksize=3, scale=0.125)

@@ -176,33 +176,15 @@ class AppearanceModel:
         return self.texture(params.texture), self.points(params)
 
     def render(self, params: Params, size: tuple[int, int], *, background: float = 0.5) -> FloatImage:
-        """Paint a face on a plain background.
-
-        Parameters
-        ----------
-        params : Params
-        size : (int, int)
-            Height and width of the picture.
-        background : float
-            Brightness in [0, 1] of everything outside the mesh.
-
-        Returns
-        -------
-        image : ndarray of shape (height, width, channels), float32, not clipped
-        """
+        """Paint a face on a plain background of brightness in [0, 1]: (height, width, channels), not clipped."""
         texture, points = self.synthesise(params)
         return paint(self.warp, texture, points, np.full((*size, self.channels), background, dtype=np.float32))
 
     def render_into(self, photograph: NDArray[Any], params: Params, *, feather: float = 0.0) -> FloatImage:
-        """Paint a face into a photograph, (height, width, channels), of which a copy is returned.
+        """Paint a face into a copy of a photograph, (height, width, channels).
 
-        Parameters
-        ----------
-        photograph : ndarray of shape (height, width, channels)
-        params : Params
-        feather : float
-            Width in pixels of the rim, inside the mesh, where face and photograph mix. A wide rim looks
-            smoother and leaves more of the person visible.
+        ``feather`` is the width in pixels of the rim, inside the mesh, where face and photograph mix. A wide rim looks
+        smoother and leaves more of the person visible.
         """
         self._check_channels(photograph)
         texture, points = self.synthesise(params)

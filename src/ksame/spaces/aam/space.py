@@ -66,13 +66,7 @@ class AamSpace(Parameters):
     def with_model(self, model: AppearanceModel, pose: Similarity, size: tuple[int, int]) -> AamSpace:
         """Return the space of a model built elsewhere.
 
-        Parameters
-        ----------
-        model : AppearanceModel
-        pose : Similarity
-            From the base image to where decoded faces shall lie.
-        size : (int, int)
-            Height and width of decoded images.
+        ``pose`` leads from the base image to where decoded faces of height and width ``size`` lie.
         """
         return replace(self, model_=model, pose_=pose, size_=size)
 

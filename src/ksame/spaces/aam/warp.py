@@ -148,19 +148,10 @@ class PiecewiseAffine:
         return np.asarray(texture, dtype=np.float32)[self._nearest]
 
     def sample(self, image: NDArray[Any], points: FloatArray, *, smooth: bool = True) -> FloatImage:
-        """Sample ``image`` under the mesh at ``points``: shape-free texture.
+        """Sample ``image`` under the mesh at ``points``: shape-free texture, (n_pixels, channels), float32.
 
-        Parameters
-        ----------
-        image : ndarray of shape (height, width, channels)
-            Integers are scaled by the largest value of their type. Beyond its borders the border repeats.
-        points : ndarray of shape (n_points, 2)
-        smooth : bool
-            Average neighbouring pixels where the photograph is much finer than the base.
-
-        Returns
-        -------
-        texture : ndarray of shape (n_pixels, channels), float32
+        Integers are scaled by the largest value of their type. Beyond the borders of the image its border repeats. With
+        ``smooth``, neighbouring pixels are averaged where the photograph is much finer than the base.
         """
         if smooth:
             source, points = self._reduced(image, points)
@@ -182,17 +173,10 @@ class PiecewiseAffine:
     def from_base(
         self, texture: NDArray[Any], points: FloatArray, size: tuple[int, int]
     ) -> tuple[FloatImage, NDArray[np.bool_]]:
-        """Paint texture rows at another shape.
+        """Paint texture rows, (n_pixels, channels), at other points into an image of height and width ``size``.
 
-        Where triangles fold over one another, those that kept their orientation cover those that flipped, and
-        of these the ones that grew most cover the rest: they face the camera. Needles are covered by all.
-
-        Parameters
-        ----------
-        texture : ndarray of shape (n_pixels, channels)
-        points : ndarray of shape (n_points, 2)
-        size : (int, int)
-            Height and width of the image to paint.
+        Where triangles fold over one another, those that kept their orientation cover those that flipped, and of these
+        the ones that grew most cover the rest: they face the camera. Needles are covered by all.
 
         Returns
         -------
@@ -228,15 +212,7 @@ class PiecewiseAffine:
     def locate(
         self, points: FloatArray, size: tuple[int, int], *others: FloatArray
     ) -> tuple[NDArray[np.bool_], list[FloatImage]]:
-        """Find what lies under each pixel of the mesh at ``points`` in other shapes of the same mesh.
-
-        Parameters
-        ----------
-        points : ndarray of shape (n_points, 2)
-        size : (int, int)
-            Height and width of the image in which they lie.
-        *others : ndarray of shape (n_points, 2)
-            Other shapes, such as the base.
+        """Find what lies under each pixel of the mesh at ``points`` in other shapes, (n_points, 2), of the same mesh.
 
         Returns
         -------

@@ -43,16 +43,9 @@ _RAISE = (4.0, 14.0)  # how far the two rings of the forehead fall back, in 1/17
 
 
 def with_forehead(points: FloatArray) -> FloatArray:
-    """Add two rings of points above the mesh, up to about the hair line.
+    """Add two rings of points above a mesh, (..., 478, 2 or 3), up to about the hair line: (..., 504, 2 or 3).
 
-    Parameters
-    ----------
-    points : ndarray of shape (..., 478, 2 or 3)
-
-    Returns
-    -------
-    extended : ndarray of shape (..., 504, 2 or 3)
-        Linear in ``points``, so that it commutes with means and with shape modes.
+    Linear in the points, so that it commutes with means and with shape modes.
     """
     bridge, top = points[..., 168:169, :], points[..., _TOP, :]
     outward = 0.5 * (top - bridge) + 0.5 * (points[..., 10:11, :] - bridge)
@@ -61,18 +54,10 @@ def with_forehead(points: FloatArray) -> FloatArray:
 
 
 def align(points: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Turn, scale and move meshes in space onto one mesh, by least squares (Umeyama 1991).
+    """Turn, scale and move meshes, (n_faces, n_points, 3), onto one mesh, by least squares (Umeyama 1991).
 
-    Parameters
-    ----------
-    points : ndarray of shape (n_faces, n_points, 3)
-    target : ndarray of shape (n_points, 3)
-
-    Returns
-    -------
-    aligned : ndarray of shape (n_faces, n_points, 3)
-    rotations : ndarray of shape (n_faces, 3, 3)
-        ``aligned = scale * centred_points @ rotation + centre of target``.
+    Returns the aligned meshes and the rotations, (n_faces, 3, 3):
+    ``aligned = scale * centred_points @ rotation + centre of target``.
     """
     centred = points - points.mean(axis=1, keepdims=True)
     goal = target - target.mean(axis=0)
@@ -101,14 +86,9 @@ def surface_depth(points: FloatArray) -> FloatArray:
 
 
 def half_rows(mask: NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
-    """Return the numbers of a symmetric mask's pixels within its left half.
+    """Return for each pixel of a symmetric mask its row in the left half, and 1 for the left or -1 for the right half.
 
-    Returns
-    -------
-    rows : ndarray of shape (n_pixels,)
-        For each pixel inside, in order, the row of it or of its mirror image in the left half.
-    side : ndarray of shape (n_pixels,)
-        1 for pixels of the left half, -1 for the others.
+    Both of shape (n_pixels,), in the order of the pixels; a pixel of the right half has the row of its mirror image.
     """
     half = mask.shape[1] // 2
     number = np.full(mask.shape, -1, dtype=np.intp)

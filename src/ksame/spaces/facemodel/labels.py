@@ -45,7 +45,7 @@ ACCURACY: Mapping[str, str] = {
     "expression": "right for 91 % of 300 synthetic pictures (smile 98 %, neutral 95 %, disgust 90 %, surprise 88 %, "
     "squint 83 %)",
 }
-"""How often each label is read rightly, by ``python -m benchmarks.label_accuracy PORTRAITS``."""
+"""How often each label is read correctly, by ``python -m benchmarks.label_accuracy PORTRAITS``."""
 _WOMAN = 0.43  # reading from which a face counts as a woman's
 
 

@@ -124,12 +124,8 @@ class FaceModel:
     def encode(self, points: FloatArray, texture: NDArray[np.float32]) -> FloatArray:
         """Return the code, (n_codes,), of one face.
 
-        Parameters
-        ----------
-        points : ndarray of shape (478, 3)
-            The mesh in any position, size and turn; z towards the viewer.
-        texture : ndarray of shape (n_pixels, 3)
-            Shape-free, its light evened: see :meth:`texture_of`.
+        The mesh, (478, 3), may have any position, size and turn; z grows towards the viewer. For the texture,
+        (n_pixels, 3), see :meth:`texture_of`.
         """
         aligned, _ = align(points[None], self.base)
         modes = self.shape_modes.reshape(self.n_shape, -1)
@@ -145,15 +141,7 @@ class FaceModel:
         return np.concatenate([shape[0], code])
 
     def texture_of(self, image: NDArray[Any], points: FloatArray) -> NDArray[np.float32]:
-        """Take the texture, (n_pixels, 3), of a face in a photograph and even its light.
-
-        Parameters
-        ----------
-        image : ndarray of shape (height, width, 3)
-            RGB in [0, 1].
-        points : ndarray of shape (478, 2 or more)
-            In pixels of the image.
-        """
+        """Return the texture, (n_pixels, 3), with evened light, of a face at points (478, 2 or 3) in an RGB image."""
         return self.evened(self.warp.sample(image, with_forehead(points[:, :2])))
 
     def evened(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -176,7 +164,7 @@ class FaceModel:
         return np.asarray(self.directions[i] / self.attribute_stds[i])
 
     def moved(self, codes: FloatArray, changes: Mapping[str, float]) -> FloatArray:
-        """Return codes, (n, n_codes), moved by so many units of each attribute named."""
+        """Return codes, (n, n_codes), moved by the given number of units of each attribute."""
         step = sum((change * self.direction(name) for name, change in changes.items()), np.zeros(self.n_codes))
         return codes + step
 
