@@ -119,14 +119,9 @@ class BlurDetector:
     A Gaussian blur multiplies the cosine coefficient at frequency w by exp(-sigma² w² / 2). Coefficients of faces are
     taken as normal with the power learned from sharp ones, plus white noise from rounding to 8 bits and a little
     compression; sigma and noise are what makes a picture likeliest. Strong compression, which is not white, misleads.
-
-    Attributes
-    ----------
-    power : ndarray of shape (height, width)
-        Mean square of the coefficients of sharp faces.
     """
 
-    power: FloatArray
+    power: FloatArray  # (height, width): mean square of the coefficients of sharp faces
 
     @classmethod
     def learn(cls, sharp: FaceSet) -> BlurDetector:

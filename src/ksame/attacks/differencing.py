@@ -21,35 +21,19 @@ _PARTNERS = 8
 
 @dataclass(frozen=True, eq=False)
 class DistinctFaces:
-    """The distinct faces of one release.
+    """The distinct faces of one release."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_distinct, n_features)
-    copies : ndarray of shape (n_distinct,)
-    people : tuple of frozenset of str, of length n_distinct
-        Whom each stands for: the truth, used by scoring only.
-    """
-
-    codes: FloatArray
-    copies: NDArray[np.intp]
-    people: tuple[frozenset[str], ...]
+    codes: FloatArray  # (n_distinct, n_features)
+    copies: NDArray[np.intp]  # (n_distinct,)
+    people: tuple[frozenset[str], ...]  # whom each stands for: the truth, used by scoring only
 
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """What two faces tell together.
+    """What the difference of two faces says."""
 
-    Attributes
-    ----------
-    distances : ndarray of shape (n_originals,)
-        How far each original is from the person who makes the difference.
-    people : frozenset of str
-        Who really makes it; empty where the two faces have nothing to do with each other.
-    """
-
-    distances: FloatArray
-    people: frozenset[str]
+    distances: FloatArray  # (n_originals,): how far each original is from the person who makes the difference
+    people: frozenset[str]  # who really makes it; empty where the two faces have nothing to do with each other
 
 
 def differences(gone: DistinctFaces, new: DistinctFaces, originals: FloatArray) -> list[Difference]:

@@ -24,18 +24,11 @@ Operator = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """A Gaussian random field: what faces look like before anything was seen of this one.
+    """A Gaussian random field: what faces look like before anything was seen of this one."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (height, width, channels), or None
-        None stands for the mean brightness of the picture to be restored.
-    power : ndarray of shape (height, width)
-        Variance of every cosine coefficient around the mean.
-    """
-
+    # (height, width, channels): None stands for the mean brightness of the picture to be restored
     mean: FloatArray | None
-    power: FloatArray
+    power: FloatArray  # (height, width): variance of every cosine coefficient around the mean
 
     @classmethod
     def smooth(cls, height: int, width: int, strength: float = 1e-4) -> Prior:
@@ -177,23 +170,14 @@ def conjugate_gradients(
 
 @dataclass(frozen=True, eq=False)
 class RidgeInverse:
-    """A linear inverse learned from pairs by ridge regression: the linear worst case of Todt et al. (2024).
+    """A linear inverse learned from pairs by ridge regression: the linear worst case of Todt et al. (2024)."""
 
-    Attributes
-    ----------
-    seen_mean, wanted_mean : ndarray of shape (n_pixels,)
-    seen : ndarray of shape (n_pairs, n_pixels)
-        De-identified examples around their mean.
-    weights : ndarray of shape (n_pairs, n_pixels)
-    penalty : float
-        Chosen by leaving out one pair at a time.
-    """
-
+    # (n_pixels,)
     seen_mean: FloatArray
     wanted_mean: FloatArray
-    seen: FloatArray
-    weights: FloatArray
-    penalty: float
+    seen: FloatArray  # (n_pairs, n_pixels): de-identified examples around their mean
+    weights: FloatArray  # (n_pairs, n_pixels)
+    penalty: float  # chosen by leaving out one pair at a time
 
     @classmethod
     def learn(cls, seen: FloatArray, wanted: FloatArray) -> RidgeInverse:

@@ -13,23 +13,12 @@ from ksame.models import DlibResNet, OnnxRecogniser, SFace
 
 @dataclass(frozen=True)
 class Attacker:
-    """A recogniser and the crop it gets.
-
-    Attributes
-    ----------
-    name : str
-    part : {"tight", "wide"}
-        See :func:`ksame.audit.pairs.face_sets`.
-    build : callable
-        Makes the recogniser.
-    restorer : Restorer, optional
-        What restores the released faces before the recogniser gets them.
-    """
+    """A recogniser and the crop it gets."""
 
     name: str
-    part: str
-    build: Callable[[], Recogniser]
-    restorer: Restorer | None = None
+    part: str  # {"tight", "wide"}: see :func:`ksame.audit.pairs.face_sets`
+    build: Callable[[], Recogniser]  # makes the recogniser
+    restorer: Restorer | None = None  # what restores the released faces before the recogniser gets them
 
 
 KNOWN: Mapping[str, Attacker] = {

@@ -46,28 +46,15 @@ _MIN_OVERLAP = 0.1  # of boxes, for a released face to be the one of the origina
 
 @dataclass(frozen=True, eq=False)
 class FaceCrops:
-    """The face of one picture, and its crops.
+    """The face of one picture, and its crops."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Height and width of the picture.
-    face : Face or None
-        The face in the picture; its source is ``ADDED`` where its place comes from the original. Its mesh is set only
-        where it is believed.
-    tight : ndarray of shape (height, width, 1), uint8, or None
-        Crop for recognisers of pixels; None where there is no face.
-    wide : ndarray of shape (height, width, 3), uint8, or None
-        Crop of the head for networks.
-    points : ndarray of shape (5, 2) or None
-        Eyes, nose and mouth corners in ``wide``.
-    """
-
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # height and width of the picture
+    # the face in the picture; its source is ``ADDED`` where its place comes from the original. Its mesh is set only
+    # where it is believed
     face: Face | None = None
-    tight: ByteArray | None = None
-    wide: ByteArray | None = None
-    points: FloatArray | None = None
+    tight: ByteArray | None = None  # (height, width, 1): crop for recognisers of pixels; None where there is no face
+    wide: ByteArray | None = None  # (height, width, 3): crop of the head for networks
+    points: FloatArray | None = None  # (5, 2): eyes, nose and mouth corners in ``wide``
 
     @property
     def empty(self) -> bool:

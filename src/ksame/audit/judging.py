@@ -37,17 +37,10 @@ DIFFERENCING = "differencing"
 
 @dataclass(frozen=True, eq=False)
 class JudgedAttack:
-    """An attack, and the chance with which it names each pair.
-
-    Attributes
-    ----------
-    record : AttackRecord
-    scores : ndarray of shape (n_pairs,)
-        Zero where the attacker finds no face.
-    """
+    """An attack, and the chance with which it names each pair."""
 
     record: AttackRecord
-    scores: FloatArray
+    scores: FloatArray  # (n_pairs,): zero where the attacker finds no face
 
     @property
     def label(self) -> str:

@@ -26,24 +26,13 @@ ImageSource = Path | str | FaceSet
 
 @dataclass(frozen=True)
 class LazyImage:
-    """A picture that can be read when it is needed.
+    """A picture that can be read when it is needed."""
 
-    Attributes
-    ----------
-    name : str
-        Relative to its folder.
-    load : callable
-        Returns the pixels, of shape (height, width, 1 or 3), float in [0, 1]; raises InputError.
-    subject : str
-        Whom it shows; of a released picture, the truth that attacks are scored on.
-    attributes : mapping of str to str
-        Labels of an original.
-    """
-
-    name: str
+    name: str  # relative to its folder
+    # returns the pixels, of shape (height, width, 1 or 3), float in [0, 1]; raises InputError
     load: Callable[[], NDArray[Any]]
-    subject: str = ""
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    subject: str = ""  # whom it shows; of a released picture, the truth that attacks are scored on
+    attributes: Mapping[str, str] = field(default_factory=dict)  # labels of an original
 
 
 @dataclass(frozen=True)
@@ -80,26 +69,13 @@ BY_NAME = Pairing()
 
 @dataclass(frozen=True)
 class AuditInput:
-    """All pairs, and what is known about them.
-
-    Attributes
-    ----------
-    pairs : tuple of Pair
-    not_paired : tuple of NotJudged
-        Pictures without a partner.
-    certificate : Certificate, SceneCertificate or None
-        What the publisher promised, where the released folder says so.
-    pairing : str
-        How the pairs were found, in words.
-    further : tuple of LazyImage
-        Other originals of the same people, which an attacker would have too.
-    """
+    """All pairs, and what is known about them."""
 
     pairs: tuple[Pair, ...]
-    not_paired: tuple[NotJudged, ...]
-    certificate: AnyCertificate | None
-    pairing: str
-    further: tuple[LazyImage, ...] = ()
+    not_paired: tuple[NotJudged, ...]  # pictures without a partner
+    certificate: AnyCertificate | None  # what the publisher promised, where the released folder says so
+    pairing: str  # how the pairs were found, in words
+    further: tuple[LazyImage, ...] = ()  # other originals of the same people, which an attacker would have too
 
     @property
     def people(self) -> int:

@@ -24,29 +24,16 @@ NO_FACE = "no face found in it, so there is nothing to recognise"
 
 @dataclass(frozen=True, eq=False)
 class PairCrops:
-    """A pair that could be judged.
-
-    Attributes
-    ----------
-    pair : Pair
-    before, after : FaceCrops
-        ``after`` may be empty.
-    loss : Loss or None
-        None where the pictures differ in size.
-    entropy_before : float
-        Bits per pixel of the original.
-    mesh_error : MeshError or None
-        None where either has no mesh.
-    restored : mapping of str to FaceCrops
-        The released picture after each restorer, by the restorer's hash.
-    """
+    """A pair that could be judged."""
 
     pair: Pair
+    # ``after`` may be empty
     before: FaceCrops
     after: FaceCrops
-    loss: Loss | None
-    entropy_before: float
-    mesh_error: MeshError | None
+    loss: Loss | None  # None where the pictures differ in size
+    entropy_before: float  # bits per pixel of the original
+    mesh_error: MeshError | None  # None where either has no mesh
+    # the released picture after each restorer, by the restorer's hash
     restored: Mapping[str, FaceCrops] = field(default_factory=dict)
 
     @property
@@ -57,18 +44,10 @@ class PairCrops:
 
 @dataclass(eq=False)
 class AuditFaces:
-    """The faces of all pictures.
-
-    Attributes
-    ----------
-    pairs : list of PairCrops
-    further : list of (LazyImage, FaceCrops)
-        Other originals of the same people.
-    not_judged : list of NotJudged
-    """
+    """The faces of all pictures."""
 
     pairs: list[PairCrops] = field(default_factory=list)
-    further: list[tuple[LazyImage, FaceCrops]] = field(default_factory=list)
+    further: list[tuple[LazyImage, FaceCrops]] = field(default_factory=list)  # other originals of the same people
     not_judged: list[NotJudged] = field(default_factory=list)
 
     @property

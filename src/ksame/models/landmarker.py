@@ -54,24 +54,12 @@ def read_landmarker(file: Path) -> Landmarker:
 
 @dataclass(frozen=True, eq=False)
 class CanonicalHead:
-    """A head without expression that looks at the viewer.
+    """A head without expression that looks at the viewer."""
 
-    Attributes
-    ----------
-    points : ndarray of shape (468, 3)
-        In centimetres: x to the right of the picture, y up, z towards the viewer.
-    weights : ndarray of shape (468,)
-        How much a point says about the pose of the head; 0 for points that expressions move.
-    triangles : ndarray of shape (898, 3)
-        Points of the mesh that span its surface.
-    blendshape_points : ndarray of shape (146,)
-        Which of the 478 points the expression network reads.
-    """
-
-    points: FloatArray
-    weights: FloatArray
-    triangles: IntArray
-    blendshape_points: IntArray
+    points: FloatArray  # (468, 3): in centimetres: x to the right of the picture, y up, z towards the viewer
+    weights: FloatArray  # (468,): how much a point says about the pose of the head; 0 for points that expressions move
+    triangles: IntArray  # (898, 3): points of the mesh that span its surface
+    blendshape_points: IntArray  # (146,): which of the 478 points the expression network reads
 
 
 @lru_cache(maxsize=1)

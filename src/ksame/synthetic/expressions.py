@@ -37,24 +37,13 @@ NEUTRAL: Mapping[str, float] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Expression:
-    """What an expression changes.
+    """What an expression changes."""
 
-    Parameters
-    ----------
-    attributes : mapping of str to float
-        Attributes of the face model that differ from a face at rest.
-    movements : mapping of str to float
-        Movements of the mesh, in eye distances.
-    lips_part : bool
-        Whether the inside of the mouth shows.
-    teeth : float
-        How much of the upper teeth shows where the lips part, in eye distances.
-    """
-
+    # attributes of the face model that differ from a face at rest
     attributes: Mapping[str, float] = field(default_factory=dict)
-    movements: Mapping[str, float] = field(default_factory=dict)
-    lips_part: bool = False
-    teeth: float = 0.0
+    movements: Mapping[str, float] = field(default_factory=dict)  # movements of the mesh, in eye distances
+    lips_part: bool = False  # whether the inside of the mouth shows
+    teeth: float = 0.0  # how much of the upper teeth shows where the lips part, in eye distances
 
 
 EXPRESSIONS: Mapping[str, Expression] = MappingProxyType(

@@ -57,24 +57,12 @@ class Canvas:
 
 @dataclass(frozen=True, eq=False)
 class Surround:
-    """A head without a face.
+    """A head without a face."""
 
-    Parameters
-    ----------
-    behind : ndarray of shape (height, width, 3)
-        Background, clothes, neck, ears and the hair behind the face.
-    front : ndarray of shape (height, width, 3)
-        Hair before the face.
-    cover : ndarray of shape (height, width, 1)
-        How much the front covers, in [0, 1].
-    person : ndarray of shape (height, width, 1)
-        1 where light falls on the person, 0 on the background.
-    """
-
-    behind: Image
-    front: Image
-    cover: Image
-    person: Image
+    behind: Image  # (height, width, 3): background, clothes, neck, ears and the hair behind the face
+    front: Image  # (height, width, 3): hair before the face
+    cover: Image  # (height, width, 1): how much the front covers, in [0, 1]
+    person: Image  # (height, width, 1): 1 where light falls on the person, 0 on the background
 
 
 def surround(

@@ -31,21 +31,12 @@ CHUNK = 16  # people painted together; always the same, so that a person does no
 
 @dataclass(frozen=True)
 class Shot:
-    """How one picture of a person is taken.
-
-    Parameters
-    ----------
-    expression, illumination : str
-    turn : (float, float, float)
-        Yaw, pitch and roll in radians.
-    grain : int
-        Which noise the picture has.
-    """
+    """How one picture of a person is taken."""
 
     expression: str
     illumination: str
-    turn: tuple[float, ...] = (0.0, 0.0, 0.0)
-    grain: int = 0
+    turn: tuple[float, ...] = (0.0, 0.0, 0.0)  # yaw, pitch and roll in radians
+    grain: int = 0  # which noise the picture has
 
 
 @dataclass(frozen=True)
@@ -60,17 +51,10 @@ class Moment:
 
 @dataclass(frozen=True, eq=False)
 class Painter:
-    """Paints people at one size.
-
-    Parameters
-    ----------
-    model : FaceModel
-    size : (int, int)
-        Height and width of a picture.
-    """
+    """Paints people at one size."""
 
     model: FaceModel
-    size: tuple[int, int]
+    size: tuple[int, int]  # height and width of a picture
 
     @property
     def eyes(self) -> float:

@@ -56,29 +56,14 @@ def grey_of(image: NDArray[Any]) -> FloatImage:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """What fitting needs at one resolution.
+    """What fitting needs at one resolution."""
 
-    Attributes
-    ----------
-    warp : PiecewiseAffine
-        The base at this resolution, a margin around it.
-    shape_modes : ndarray of shape (n_shape_modes, n_points, 2)
-    shape_variances : ndarray of shape (n_shape_modes,)
-        In squared pixels of this level.
-    template : ndarray of shape (n_values,), float32
-        Mean of the training features inside the mesh.
-    modes : ndarray of shape (n_modes, n_values), float32
-        Orthonormal; the last one lets the template itself grow and shrink.
-    noise : float
-        Variance of one feature value that the modes leave unexplained.
-    """
-
-    warp: PiecewiseAffine
-    shape_modes: FloatArray
-    shape_variances: FloatArray
-    template: FloatImage
-    modes: FloatImage
-    noise: float
+    warp: PiecewiseAffine  # the base at this resolution, a margin around it
+    shape_modes: FloatArray  # (n_shape_modes, n_points, 2)
+    shape_variances: FloatArray  # (n_shape_modes,): in squared pixels of this level
+    template: FloatImage  # (n_values,): mean of the training features inside the mesh
+    modes: FloatImage  # (n_modes, n_values): orthonormal; the last one lets the template itself grow and shrink
+    noise: float  # variance of one feature value that the modes leave unexplained
 
     @classmethod
     def train(

@@ -42,21 +42,11 @@ def blur_inside(image: Texture, sigma: float, inside: Mask) -> Texture:
 
 @dataclass(frozen=True, eq=False)
 class Evener:
-    """Where on the base what is to be evened.
+    """Evens the light of textures on a base: knows which pixels are cheeks, forehead and rim."""
 
-    Parameters
-    ----------
-    base : ndarray of shape (478, 3)
-        The base mesh in pixels of the base image.
-    mask : ndarray of bool of shape (height, width)
-        Pixels inside the mesh.
-    normals : ndarray of shape (height, width, 3)
-        Surface normals: right, down, towards the viewer.
-    """
-
-    base: FloatArray
-    mask: Mask
-    normals: Texture
+    base: FloatArray  # (478, 3): the base mesh in pixels of the base image
+    mask: Mask  # (height, width): pixels inside the mesh
+    normals: Texture  # (height, width, 3): surface normals: right, down, towards the viewer
 
     @cached_property
     def cheeks(self) -> Mask:

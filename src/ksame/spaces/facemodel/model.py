@@ -31,50 +31,28 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FaceModel:
-    """Mean and modes of shape and texture, and the directions in which labels change them.
+    """Mean and modes of shape and texture, and the directions in which labels change them."""
 
-    Parameters
-    ----------
-    size : (int, int)
-        Height and width of the base image.
-    base : ndarray of shape (478, 3)
-        The mean shape, in pixels of the base image; z towards the viewer.
-    triangles : ndarray of shape (n_triangles, 3)
-        Over the 504 points of the base with its forehead.
-    shape_modes : ndarray of shape (n_shape, 478, 3)
-        In pixels of the base, one standard deviation each.
-    texture_mean : ndarray of shape (n_half, 3)
-        RGB in [0, 1] on the left half of the base's pixels.
-    texture_modes : ndarray of int8 of shape (n_texture, n_half, 3)
-        Times ``texture_scales``: one standard deviation each.
-    texture_scales : ndarray of shape (n_texture,)
-    parity : ndarray of shape (n_shape + n_texture,)
-        1 for symmetric modes, -1 for antisymmetric ones.
-    attributes : tuple of str
-        What the directions change.
-    attribute_means, attribute_stds : ndarray of shape (n_attributes,)
-        Of the training faces.
-    directions : ndarray of shape (n_attributes, n_shape + n_texture)
-        Change of the code per standard deviation of an attribute, the other attributes held.
-    spread : ndarray of shape (n_shape + n_texture, n_shape + n_texture)
-        Square root of the covariance of what the attributes do not explain: what makes a person.
-    predictors : ndarray of shape (n_attributes, n_shape + n_texture + 1)
-        Weights and intercept that read each attribute, in standard deviations, from a code.
-    """
-
-    size: tuple[int, int]
-    base: FloatArray
-    triangles: IntArray
-    shape_modes: FloatArray
-    texture_mean: NDArray[np.float32]
-    texture_modes: NDArray[np.int8]
-    texture_scales: FloatArray
-    parity: FloatArray
-    attributes: tuple[str, ...]
+    size: tuple[int, int]  # height and width of the base image
+    base: FloatArray  # (478, 3): the mean shape, in pixels of the base image; z towards the viewer
+    triangles: IntArray  # (n_triangles, 3): over the 504 points of the base with its forehead
+    shape_modes: FloatArray  # (n_shape, 478, 3): in pixels of the base, one standard deviation each
+    texture_mean: NDArray[np.float32]  # (n_half, 3): RGB in [0, 1] on the left half of the base's pixels
+    texture_modes: NDArray[np.int8]  # (n_texture, n_half, 3): times ``texture_scales``: one standard deviation each
+    texture_scales: FloatArray  # (n_texture,)
+    parity: FloatArray  # (n_shape + n_texture,): 1 for symmetric modes, -1 for antisymmetric ones
+    attributes: tuple[str, ...]  # what the directions change
+    # (n_attributes,): of the training faces
     attribute_means: FloatArray
     attribute_stds: FloatArray
+    # (n_attributes, n_shape + n_texture): change of the code per standard deviation of an attribute, the other
+    # attributes held
     directions: FloatArray
+    # (n_shape + n_texture, n_shape + n_texture): square root of the covariance of what the attributes do not explain:
+    # what makes a person
     spread: FloatArray
+    # (n_attributes, n_shape + n_texture + 1): weights and intercept that read each attribute, in standard deviations,
+    # from a code
     predictors: FloatArray
 
     @property
