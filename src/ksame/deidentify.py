@@ -134,51 +134,51 @@ def deidentify(
         given = replace(given, warnings=(*given.warnings, *notes))
         for note in notes:
             warnings.warn(note, PrivacyWarning, stacklevel=2)
-    if after is None:
-        release, linkage = _release(faces, recipe, used_seed, reference, given, track)
-    else:
-        release, linkage = _next_release(faces, recipe, used_seed, reference, given, track, after)
+    run = _Run(recipe, used_seed, reference, given, track)
+    release, linkage = _release(faces, run) if after is None else _next_release(faces, run, after)
     return (compared(release, linkage, faces, after) if remember else release), linkage
 
 
-def _release(
-    faces: FaceSet, recipe: Recipe, seed: int, reference: FaceSet | None, provenance: Provenance, track: Track
-) -> tuple[Release, Linkage]:
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """The settings of one release."""
+
+    recipe: Recipe
+    seed: int
+    reference: FaceSet | None
+    provenance: Provenance
+    track: Track
+
+
+def _release(faces: FaceSet, run: _Run) -> tuple[Release, Linkage]:
     """Release faces by themselves."""
-    problem, space = pose(faces, recipe, reference)
-    outcome = recipe.method.run(problem, np.random.default_rng(seed), track)
+    problem, space = pose(faces, run.recipe, run.reference)
+    outcome = run.recipe.method.run(problem, np.random.default_rng(run.seed), run.track)
     for message in outcome.warnings:
         warnings.warn(message, PrivacyWarning, stacklevel=3)
-    _warn_full_rank(recipe, space, len(faces))
+    _warn_full_rank(run.recipe, space, len(faces))
     draft = Draft.of(faces, outcome, quantise(space.decode(outcome.surrogates)), space.landmarks(outcome.surrogates))
     originals = FaceModels(space.encode(faces), faces.subjects)
     draft, evidence = protect(draft, outcome.promise, space, originals, problem.models, quantise(faces.images))
-    return _certify(faces, recipe, space, draft, evidence, seed, reference, provenance)
+    return _certify(faces, run, space, draft, evidence)
 
 
-def _next_release(
-    faces: FaceSet,
-    recipe: Recipe,
-    seed: int,
-    reference: FaceSet | None,
-    provenance: Provenance,
-    track: Track,
-    after: Linkage,
-) -> tuple[Release, Linkage]:
+def _next_release(faces: FaceSet, run: _Run, after: Linkage) -> tuple[Release, Linkage]:
     """Repeat the faces of a series and release newcomers among themselves; where they are too few, they wait."""
     after.require_series()
+    recipe, provenance = run.recipe, run.provenance
     if not REGISTRY[recipe.name].promise.startswith(KAnonymity.name):
         raise UsageError(f"{recipe.name} forms no groups that could be continued. Leave --after out.")
     series = after.history[-1]
     parts = split(faces, after)
     waiting = [*provenance.withheld, *parts.unused]
-    method = _method(recipe, recipe.space, reference, provenance)
+    method = _method(run, recipe.space)
     notes = list(provenance.warnings)
     added = None
     if parts.newcomers is not None:
         try:
             _require_people(parts.newcomers, recipe, series.k)
-            added = _release(parts.newcomers, recipe, seed, reference, Provenance(labels=provenance.labels), track)
+            added = _release(parts.newcomers, replace(run, provenance=Provenance(labels=provenance.labels)))
         except (GuaranteeError, TooFewError) as error:
             new = zip(parts.newcomers.names, parts.newcomers.subjects, strict=True)
             waiting += [WithheldFace(source=n, subject=str(s), reason=f"newcomers wait: {error}") for n, s in new]
@@ -240,23 +240,16 @@ def _written(space: FaceSpace, codes: FloatArray) -> FloatArray:
 
 
 def _certify(
-    faces: FaceSet,
-    recipe: Recipe,
-    space: FaceSpace,
-    draft: Draft,
-    judged: tuple[PrivacyModel, Evidence],
-    seed: int,
-    reference: FaceSet | None,
-    provenance: Provenance,
+    faces: FaceSet, run: _Run, space: FaceSpace, draft: Draft, judged: tuple[PrivacyModel, Evidence]
 ) -> tuple[Release, Linkage]:
-    promise, evidence = judged
+    (promise, evidence), provenance = judged, run.provenance
     secret = {**draft.secrets, **promise.measure_faces(evidence)}
     encoded = encode_release(draft.faces)
     hashes = hashes_of(encoded)
     shared = isinstance(promise, KAnonymity)  # only faces that people share can be repeated in a later release
     stood_for = {i for source in draft.sources for i in source}
     certificate = Certificate(
-        method=_method(recipe, space, reference, provenance),
+        method=_method(run, space),
         counts=Counts(
             originals=len(faces) + len(provenance.withheld),
             subjects=faces.n_subjects,
@@ -270,7 +263,7 @@ def _certify(
         figures={
             **{name: rough(value) for name, value in draft.figures.items()},
             **promise.measure(evidence),
-            **_label_figures(faces, recipe, promise, draft),
+            **_label_figures(faces, run.recipe, promise, draft),
         },
         checks=(Check.of(promise),),
         warnings=(*provenance.warnings, *draft.warnings),
@@ -280,7 +273,7 @@ def _certify(
     )
     linkage = Linkage(
         release_digest=certificate.digest,
-        seed=seed,
+        seed=run.seed,
         faces=tuple(
             LinkedFace(
                 released=face_name(i),
@@ -315,14 +308,14 @@ def _label_figures(faces: FaceSet, recipe: Recipe, promise: PrivacyModel, draft:
     return homogeneity(patterns(draft.faces), [str(labels[source[0]]) for source in draft.sources])
 
 
-def _method(recipe: Recipe, space: FaceSpace, reference: FaceSet | None, provenance: Provenance) -> MethodRecord:
+def _method(run: _Run, space: FaceSpace) -> MethodRecord:
     return MethodRecord(
-        name=recipe.name,
-        params=recipe.params(),
+        name=run.recipe.name,
+        params=run.recipe.params(),
         coding=space.name,
-        coding_params={**space.params(), **({"learned_on": LEARNED_ON} if recipe.fitted_ else {})},
-        reference="the faces themselves" if reference is None else "other people",
-        labels=provenance.labels,
+        coding_params={**space.params(), **({"learned_on": LEARNED_ON} if run.recipe.fitted_ else {})},
+        reference="the faces themselves" if run.reference is None else "other people",
+        labels=run.provenance.labels,
     )
 
 

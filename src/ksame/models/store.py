@@ -124,7 +124,7 @@ class Store:
             names = [model.name for model in self.catalogue.values() if not model.optional]
         wanted = [self.model(name) for name in names]
         files = []
-        for model in track(wanted, "models"):
+        for model in track(wanted, "fetching models"):
             ready = self.state(model.name) is State.READY
             files.append(self.location(model.name) if ready else self._pull_one(model))
         return files
