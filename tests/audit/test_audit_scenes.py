@@ -149,8 +149,8 @@ def test_the_headline_of_photographs_is_about_faces_not_pixels():
     assert found.line.startswith("Of 30 people, 2 are still recognised by the strongest attack (sface, naive).")
     assert "Comparing pixels (eigenfaces, naive) finds the photograph that was altered for 28." in found.line
     assert found.rate == pytest.approx(2 / 30)
-    assert "the face cut out of each photograph" in found.explanation
+    assert "Judged was the face cut out of each photograph" in found.explanation
     assert SAME_PHOTOGRAPH in found.explanation
-    assert "whole pictures" in conclude(judged, pairs, None, "faces").explanation
+    assert "Judged were whole pictures" in conclude(judged, pairs, None, "faces").explanation
     assert conclude(judged, pairs, None, "faces").recogniser == "eigenfaces"
     assert conclude(judged[:1], pairs, None, "photographs").recogniser == "eigenfaces"

@@ -20,8 +20,8 @@ PIXEL_RECOGNISERS = frozenset({Eigenfaces.name, Mahalanobis.name})
 """Recognisers that compare pictures point by point, and so also light, pose and expression."""
 
 JUDGED: Mapping[View, str] = {
-    "photographs": "JudgedAttack was the face cut out of each photograph, without what lies around it.",
-    "faces": "JudgedAttack were whole pictures of registered faces; what they show beside the face counts too.",
+    "photographs": "Judged was the face cut out of each photograph, without what lies around it.",
+    "faces": "Judged were whole pictures of registered faces; what they show beside the face counts too.",
 }
 SAME_PHOTOGRAPH = (
     "Gallery and probe are the same photograph, before and after: the worst case, in which light, pose and expression "

@@ -56,7 +56,7 @@ def poc_points(verdict: VerdictRecord, utility: Utility, method: str, parameter:
     for label in utility.labels:
         accuracy = label.by_group or label.by_subject
         if label.kernel == "rbf" and accuracy is not None:
-            worth[f"{label.label} read correctly"] = accuracy.rate
+            worth[f"{label.label} read rightly"] = accuracy.rate
     if utility.loss is not None:
         worth["structural similarity"] = min(max(utility.loss.ssim, 0.0), 1.0)
     return [
