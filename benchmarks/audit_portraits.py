@@ -11,7 +11,7 @@ from pathlib import Path
 
 from PIL import Image, ImageFilter
 
-from ksame.audit import audit, write_report
+from ksame.audit import AuditConfig, Pairing, audit, write_report
 from ksame.pictures import read_rgb
 
 SHARED = Path(os.environ.get("KSAME_SHARED", Path(__file__).parents[2] / "shared"))
@@ -38,8 +38,8 @@ def main() -> None:
             result = audit(
                 portraits,
                 released,
-                scenarios=["naive", "reverse", "parrot"],
-                labels=SHARED / "faces" / "labels.csv",
+                AuditConfig(scenarios=["naive", "reverse", "parrot"]),
+                pairing=Pairing(labels=SHARED / "faces" / "labels.csv"),
             )
             write_report(result, Path(folder) / f"report-{change.__name__}" / "report.html")
             took, cpu = time.perf_counter() - began, time.process_time() - worked

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.released import Reader, picture_files, read
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.models import Model, OnnxRecogniser, Store, Wheel
 
 EDGEFACE = Model(

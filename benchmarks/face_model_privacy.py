@@ -24,13 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
+from tools.face_model_training import Prepared, learn, prepare
+from tools.train_face_model import measure
 
-from ksame.faces.faceset import FloatArray, quantise
+from ksame.arrays import FloatArray
+from ksame.faces.faceset import quantise
 from ksame.models import BLENDSHAPES, FaceDetector, SFace
 from ksame.spaces.facemodel import FaceModel, face_model
 from ksame.spaces.facemodel.labels import genders
-from ksame.spaces.facemodel.learning import learn
-from ksame.spaces.facemodel.preparation import Prepared, prepare
 from ksame.synthetic.people import FIRST_OTHER, draw_people
 from ksame.synthetic.render import Painter, Shot
 
@@ -134,9 +135,6 @@ def main() -> int:
     parser.add_argument("--people", type=int, default=300)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    sys.path.insert(0, str(ROOT / "tools"))
-    from train_face_model import measure
-
     data = prepare(options.portraits, measure(options.portraits), BLENDSHAPES)
     result = {
         "likeness": likeness(data),

@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from tools.face_model_training import Prepared, learn, prepare
+from tools.train_face_model import measure
 
 from ksame.models import BLENDSHAPES
 from ksame.spaces.facemodel import FaceModel, face_model
-from ksame.spaces.facemodel.learning import learn
-from ksame.spaces.facemodel.preparation import Prepared, prepare
 
 MODES = (10, 25, 50, 68)
 
@@ -42,9 +42,6 @@ def rebuilt(model: FaceModel, data: Prepared, rows: np.ndarray) -> list[tuple[fl
 
 def main(folder: str) -> None:
     """Print the table."""
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
-    from train_face_model import measure
-
     data = prepare(Path(folder), measure(Path(folder)), BLENDSHAPES)
     people = np.random.default_rng(0).permutation(len(data.shapes))
     some = np.zeros(len(people), dtype=bool)

@@ -12,11 +12,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
+from tools.make_surrogates import own_looks
 
 from ksame.heads import Head, Invention, Looks, Region, draw_surrogate, expression_of, invent, neutral_shape, taken_away
 from ksame.heads.surrogate import tone_of, toned
@@ -25,9 +25,6 @@ from ksame.models.finisher import finisher
 from ksame.pictures import read_rgb
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import genders
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-from make_surrogates import own_looks
 
 
 def finished(image, points, blendshapes, rng):

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from ksame.faces.faceset import FaceSet
-from ksame.models import BLENDSHAPES
-from ksame.photographs import Finder, load_photographs
+from ksame.models import BLENDSHAPES, FaceDetector, FaceMesh
+from ksame.photographs import load_photographs, portrait_mesh
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import AGE_BANDS, PORTRAIT_YEAR, age_bands, expression, genders, skin_tones
 from ksame.synthetic import synthetic
@@ -50,12 +50,12 @@ def main(folder: str | None = None) -> None:
     if folder is not None:
         _portraits(Path(folder))
     people = synthetic(60, 5, expressions=EXPRESSIONS, seed=5)
-    finder, right, meshes = Finder(), Counter(), []
+    networks, right, meshes = (FaceDetector(), FaceMesh()), Counter(), []
     for image, true in zip(people.images, people.attribute("expression"), strict=True):
-        found = finder.find(image)
-        assert not isinstance(found, str), found
-        right[str(true)] += expression(dict(zip(BLENDSHAPES, found.blendshapes, strict=True))) == true
-        meshes.append(np.concatenate([found.points[:, :2], -found.points[:, 2:]], axis=1))
+        mesh = portrait_mesh(image, *networks)
+        assert not isinstance(mesh, str), mesh
+        right[str(true)] += expression(dict(zip(BLENDSHAPES, mesh.blendshapes, strict=True))) == true
+        meshes.append(np.concatenate([mesh.points[:, :2], -mesh.points[:, 2:]], axis=1))
     shares = ", ".join(f"{name} {right[name] / 60:.0%}" for name in EXPRESSIONS)
     print(f"{len(people)} synthetic pictures: expression {sum(right.values()) / len(people):.1%} ({shares})")
     codes, model = _codes(people.images, meshes), face_model()

@@ -16,8 +16,8 @@ import numpy as np
 
 import ksame
 from ksame.faces.faceset import FaceSet, quantise
-from ksame.models import BLENDSHAPES
-from ksame.photographs import Finder
+from ksame.models import BLENDSHAPES, FaceDetector, FaceMesh
+from ksame.photographs import portrait_mesh
 from ksame.spaces.facemodel.labels import expression
 
 RECIPES = (
@@ -34,11 +34,12 @@ CONTOURS += [33, 7, 163, 144, 145, 153, 154, 155, 133, 173, 157, 158, 159, 160, 
 CONTOURS += [362, 382, 381, 380, 374, 373, 390, 249, 263, 466, 388, 387, 386, 385, 384, 398]
 
 
-def sharpness(images: np.ndarray, finder: Finder) -> float:
+def sharpness(images: np.ndarray) -> float:
     """Mean gradient on the contours, over the distinct images in which a face is found."""
+    networks = FaceDetector(), FaceMesh()
     values = []
     for image in np.unique(images, axis=0):
-        mesh = finder.find(image / np.float32(255))
+        mesh = portrait_mesh(image / np.float32(255), *networks)
         if isinstance(mesh, str):
             continue
         gradient = np.hypot(*np.gradient(image.astype(np.float64).mean(axis=2)))
@@ -49,12 +50,11 @@ def sharpness(images: np.ndarray, finder: Finder) -> float:
 
 def compare(faces: FaceSet, title: str) -> None:
     """Print the sharpness of every recipe."""
-    finder = Finder()
-    original = sharpness(quantise(faces.images), finder)
+    original = sharpness(quantise(faces.images))
     for k in (5, 10, 20):
         for name, params in RECIPES:
             release, _ = ksame.deidentify(faces, ksame.recipe(name, k=k, grouping="mdav+refine", **params), seed=1)
-            share = sharpness(release.faces, finder) / original
+            share = sharpness(release.faces) / original
             print(f"{title}, k = {k}, {name} {params}: sharpness {share:.0%} of the originals'")
 
 
@@ -63,7 +63,7 @@ def expressions_kept(k: int = 5) -> None:
     names = ("neutral", "smile", "surprise")
     people = ksame.synthetic(60, 3, expressions=names, seed=21)
     label = dict(zip(people.names, people.attribute("expression"), strict=True))
-    finder = Finder()
+    networks = FaceDetector(), FaceMesh()
     for surrogate in ("mean", "someone-else"):
         recipe = ksame.recipe("k-same-m", k=k, select="expression", surrogate=surrogate)
         release, linkage = ksame.deidentify(people, recipe, seed=1)
@@ -71,7 +71,7 @@ def expressions_kept(k: int = 5) -> None:
         right = []
         for face, linked in zip(release.faces, linkage.faces, strict=True):
             if face.tobytes() not in named:
-                mesh = finder.find(face / np.float32(255))
+                mesh = portrait_mesh(face / np.float32(255), *networks)
                 weights = {} if isinstance(mesh, str) else dict(zip(BLENDSHAPES, mesh.blendshapes, strict=True))
                 named[face.tobytes()] = expression(weights) if weights else "no face found"
             right.append(named[face.tobytes()] == label[linked.sources[0]])

@@ -22,7 +22,7 @@ from PIL import Image
 
 from benchmarks.efficientnet import SIDE, EfficientNetLite0
 from benchmarks.released import CROP, Reader, Released, cut, kept, picture_files, read
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.pictures import read_rgb
 
 _WINDOW = (48, 28, 208, 228)  # the part of a crop that the network sees: the head, little of what is round it

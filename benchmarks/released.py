@@ -17,7 +17,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.models import Face, FaceDetector, FaceMesh, Mesh, five_points
 from ksame.scene.media import open_media
 from ksame.spaces.facemodel.geometry import OUTLINE, with_forehead

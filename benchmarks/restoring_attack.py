@@ -22,12 +22,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from ksame.arrays import ByteArray, FloatArray
 from ksame.attacks import Restorer, clopper_pearson
 from ksame.attacks.restorer import find_altered, square_of
-from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.faces.reading import SUFFIXES, read_image
+from ksame.geometry import overlap, warp
 from ksame.models import DlibResNet, Face, FaceDetector, FaceMesh, SFace, five_points
-from ksame.models.pictures import as_rgb8, warp
+from ksame.models.pictures import as_rgb8
 
 SIDE = 128
 """What restorers see, in pixels."""
@@ -54,12 +55,12 @@ def read(path: Path) -> ByteArray:
     return as_rgb8(read_image(path))
 
 
-def overlap(a: Face, b: Face) -> float:
-    """Return intersection over union of two boxes."""
-    low = np.maximum(a.box[:2], b.box[:2])
-    high = np.minimum(np.add(a.box[:2], a.box[2:]), np.add(b.box[:2], b.box[2:]))
-    common = float(np.prod((high - low).clip(0)))
-    return common / (a.box[2] * a.box[3] + b.box[2] * b.box[3] - common)
+def nearest(faces: Sequence[Face], face: Face) -> Face:
+    """Return which of ``faces`` lies where ``face`` does; ``face`` itself where none does."""
+    if not faces:
+        return face
+    shared = overlap(np.array([each.box for each in faces]), np.array(face.box))[:, 0]
+    return faces[int(shared.argmax())] if shared.max() > _SAME else face
 
 
 def largest(found: Sequence[Face]) -> Face | None:
@@ -82,9 +83,7 @@ def pair_of(
     face = largest(find_altered(original, detector))
     if face is None:
         raise LookupError("no face found in the original")
-    again = max(find_altered(published, detector), key=lambda one: overlap(one, face), default=face)
-    box = again.box if overlap(again, face) > _SAME else face.box
-    matrix = square_of(box, SIDE)
+    matrix = square_of(nearest(find_altered(published, detector), face).box, SIDE)
     matrix[:, 2] += MARGIN
     side = SIDE + 2 * MARGIN
     points = face.landmarks @ matrix[:, :2].T + matrix[:, 2]
@@ -157,8 +156,7 @@ class Reader:
         if face is None:
             return None
         better = restorer.restored(pixels, face.box)
-        again = max(self.detector.detect(better), key=lambda one: overlap(one, face), default=face)
-        return self._embedded(better, again if overlap(again, face) > _SAME else face)
+        return self._embedded(better, nearest(self.detector.detect(better), face))
 
     def _embedded(self, pixels: ByteArray, face: Face) -> list[FloatArray]:
         mesh = self.mesher.fit(pixels, face)

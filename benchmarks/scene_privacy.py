@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from benchmarks.edgeface import EdgeFace
 from benchmarks.released import Reader, Recipe, Released, deidentify, kept, picture_files, read
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.models import DlibResNet, SFace
 from ksame.spaces.facemodel.geometry import CHEEKS, polygon
 

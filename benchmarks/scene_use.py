@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from benchmarks.edgeface import EdgeFace
 from benchmarks.released import Reader, Released, crop_matrix, cut, picture_files, read
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.models import BLENDSHAPES, Face, FaceDetector, FaceMesh, Mesh, five_points
 from ksame.scene.media import open_media
 from ksame.spaces.facemodel import face_model

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ksame.faces.faceset import FaceSet, FloatArray, quantise
+from ksame.arrays import FloatArray
+from ksame.faces.faceset import FaceSet, quantise
 from ksame.models import FaceDetector, SFace
 from ksame.synthetic import synthetic
 from ksame.synthetic.expressions import EXPRESSIONS
@@ -123,8 +124,7 @@ def main() -> int:
     options = parser.parse_args()
     portraits = None
     if options.portraits.is_dir():
-        sys.path.insert(0, str(ROOT / "tools"))
-        from train_face_model import measure
+        from tools.train_face_model import measure
 
         portraits = measure(options.portraits).embeddings
     result = {

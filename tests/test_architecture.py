@@ -9,14 +9,15 @@ SOURCE = Path(__file__).parent.parent / "src" / "ksame"
 
 ORDER = (
     "data",
+    "arrays",
     "errors",
     "progress",
     "parameters",
     "registry",
     "files",
     "pictures",
-    "faces",
     "geometry",
+    "faces",
     "models",
     "spaces",
     "heads",
@@ -25,6 +26,7 @@ ORDER = (
     "privacy",
     "methods",
     "recipes",
+    "draft",
     "deidentify",
     "claims",
     "verification",
@@ -41,8 +43,8 @@ ORDER = (
 """Top to bottom: a room may import itself and what comes before it."""
 
 NEVER = {
-    "attacks": {"methods", "recipes", "deidentify", "claims", "verification"},
-    "utility": {"methods", "recipes", "deidentify", "claims", "verification"},
+    "attacks": {"methods", "recipes", "draft", "deidentify", "claims", "verification"},
+    "utility": {"methods", "recipes", "draft", "deidentify", "claims", "verification"},
     "methods": {"models"},
     "privacy": {"models"},
 }

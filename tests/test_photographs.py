@@ -12,7 +12,7 @@ import ksame
 from ksame.app.cli import app
 from ksame.errors import InputError
 from ksame.faces.faceset import quantise
-from ksame.photographs import Finder, load_photographs, portrait_of, predicted_labels
+from ksame.photographs import load_photographs, portrait_mesh, portrait_of, predicted_labels
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_eyes_and_nose_come_to_lie_on_the_template(portraits):
 
 def test_a_face_upside_down_is_found():
     turned = np.rot90(astronaut()[:300, 80:380], 2) / np.float32(255)
-    mesh = Finder().find(np.ascontiguousarray(turned))
+    mesh = portrait_mesh(np.ascontiguousarray(turned))
     assert not isinstance(mesh, str)
     assert portrait_of(turned, mesh, "a").shape == (1, 224, 176, 3)
 

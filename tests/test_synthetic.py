@@ -15,7 +15,7 @@ from ksame.spaces.facemodel.labels import genders
 from ksame.synthetic import synthetic
 from ksame.synthetic.expressions import EXPRESSIONS
 from ksame.synthetic.lighting import ILLUMINATIONS, shading
-from ksame.synthetic.people import FIRST_OTHER, cast, chosen_people, draw_people
+from ksame.synthetic.people import FIRST_OTHER, chosen_people, draw_people, pick_people
 
 SMALL = (134, 99)
 SHARED = Path(os.environ.get("KSAME_SHARED", Path(__file__).resolve().parents[2] / "shared"))
@@ -53,7 +53,7 @@ def test_labels_are_complete_and_balanced():
 
 def test_the_same_number_is_the_same_person():
     model = face_model()
-    number = int(cast(1, 1)[0])
+    number = int(pick_people(1, 1)[0])
     first, second = draw_people(model, np.array([number, 1])), draw_people(model, np.array([0, number]))
     assert np.array_equal(first.codes[0], second.codes[1])
     assert np.array_equal(first.hair[0], second.hair[1])
@@ -62,7 +62,7 @@ def test_the_same_number_is_the_same_person():
 
 def test_nobody_is_cast_twice_even_when_the_chosen_run_out():
     n = len(chosen_people()) + 500
-    numbers = cast(n, 3)
+    numbers = pick_people(n, 3)
     assert len(np.unique(numbers)) == n
     assert (numbers % 2 == np.arange(n) % 2).all()
     assert (numbers[: len(chosen_people()) // 2] < FIRST_OTHER).all()
@@ -70,7 +70,7 @@ def test_nobody_is_cast_twice_even_when_the_chosen_run_out():
 
 def test_genders_can_be_read_from_codes():
     model = face_model()
-    people = draw_people(model, cast(200, 0))
+    people = draw_people(model, pick_people(200, 0))
     assert (genders(model, people.codes) == people.genders).mean() > 0.95
 
 

@@ -3,9 +3,9 @@
 import av
 import numpy as np
 import pytest
+from tools.talking_head import RATE, speech, talking_head, write_talking_head
 
 from ksame.errors import OutputError, UsageError
-from ksame.synthetic.talking import RATE, speech, talking_head, write_talking_head
 
 
 @pytest.fixture(scope="module")

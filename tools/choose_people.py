@@ -1,6 +1,6 @@
 """Choose the synthetic people that ksame shows first.
 
-    python tools/choose_people.py PORTRAITS -o src/ksame/data/people.npy
+    python -m tools.choose_people PORTRAITS -o src/ksame/data/people.npy
 
 Paints candidates and keeps the numbers of those whom the recogniser finds unlike every portrait behind the
 face model and who are rarely like one another. The file written holds numbers from which people who do not
@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from train_face_model import measure
+from tools.train_face_model import measure
 
-from ksame.faces.faceset import FloatArray, quantise
+from ksame.arrays import FloatArray
+from ksame.faces.faceset import quantise
 from ksame.models import FaceDetector, SFace
 from ksame.spaces.facemodel import face_model
 from ksame.synthetic.people import draw_people

@@ -1,6 +1,6 @@
 """Choose the points and triangles by which faces are drawn: contours, and some points between them.
 
-    python tools/coarse_mesh.py -o src/ksame/data/canvas.npz
+    python -m tools.coarse_mesh -o src/ksame/data/canvas.npz
 
 With all 504 points a drawing would take thrice as long and look the same. The result is stored because the library that
 finds the triangles takes half a second to load.

@@ -1,6 +1,6 @@
 """Turn the finisher's weights into the ONNX file that comes with ksame, in 8-bit whole numbers.
 
-    python tools/export_finisher.py OUT/finisher.pt PAIRS -o src/ksame/data/finisher.onnx
+    python -m tools.export_finisher OUT/finisher.pt PAIRS -o src/ksame/data/finisher.onnx
 
 PAIRS is what it was trained on: the ranges of the numbers inside are measured on it. Convolutions in whole numbers take
 a third of the time on a processor. Needs PyTorch, onnx and onnxruntime.
@@ -16,7 +16,7 @@ import onnx
 import torch
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
-from train_finisher import INPUTS, Data, Network
+from tools.train_finisher import INPUTS, Data, Network
 
 FINE = ("/stem/", "/head/", "/dec.0/", "/mix.0/")  # the finest level stays exact: its errors would show as haze
 BATCHES = ((128, 24), (256, 48))  # sizes, and how many pictures of each the ranges are measured on

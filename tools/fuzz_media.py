@@ -3,8 +3,8 @@
 Whatever a file holds, reading it either works or ends in an error of ksame's own, and then nothing stands under the
 name of the output.
 
-    python tools/fuzz_media.py --minutes 10     # random damage of all kinds; names every file that breaks this
-    python tools/fuzz_media.py --flips 40       # how much visible damage by flipped bits is noticed, by codec
+    python -m tools.fuzz_media --minutes 10     # random damage of all kinds; names every file that breaks this
+    python -m tools.fuzz_media --flips 40       # how much visible damage by flipped bits is noticed, by codec
 """
 
 from __future__ import annotations

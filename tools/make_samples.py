@@ -1,6 +1,6 @@
 """Make the sample media of the demo: photographs of people who do not exist, and a short film of two of them.
 
-    python tools/make_samples.py PEOPLE -o src/ksame/data/samples
+    python -m tools.make_samples PEOPLE -o src/ksame/data/samples
 
 PEOPLE holds the photographs (CC0). In the film, heads turn by the depth of their meshes.
 """
@@ -15,7 +15,7 @@ import av
 import cv2
 import numpy as np
 from PIL import Image
-from prepare_finisher import turned
+from tools.prepare_finisher import turned
 
 from ksame.models import FaceDetector, FaceMesh
 

@@ -1,6 +1,6 @@
 """Make the bank of faces from which surrogates are mixed: shapes and textures of people who do not exist.
 
-    python tools/make_surrogates.py PEOPLE -o src/ksame/data/surrogates.npz
+    python -m tools.make_surrogates PEOPLE -o src/ksame/data/surrogates.npz
 
 PEOPLE holds photographs made by a generator, free to be used (CC0), one face each. Their light is evened and their
 expression taken away. Whoever wears spectacles, is turned, small, or has hair over the forehead is left out.

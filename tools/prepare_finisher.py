@@ -1,6 +1,6 @@
 """Prepare what the finisher is trained on: photographs of heads, and drawings of them and of other people.
 
-    python tools/prepare_finisher.py -o PAIRS.npz --faces FACES --people PEOPLE
+    python -m tools.prepare_finisher -o PAIRS.npz --faces FACES --people PEOPLE
 
 FACES holds ``portraits/*.jpg`` and ``heldout.txt``, the stems of those that are left out; PEOPLE holds photographs of
 people who do not exist. Every photograph gives two views: as it is, and with the head turned further by the depth of
@@ -17,8 +17,9 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from make_surrogates import own_looks
 from PIL import Image
+from tools.face_model_training import drawn_points
+from tools.make_surrogates import own_looks
 
 from ksame.heads.covers import FACE, HEAD
 from ksame.heads.drawing import Looks, draw
@@ -27,7 +28,7 @@ from ksame.heads.surrogate import draw_surrogate, tone_of, toned
 from ksame.models import FaceDetector, FaceMesh
 from ksame.spaces.aam.warp import PiecewiseAffine, triangulate
 from ksame.spaces.facemodel import face_model
-from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, OUTLINE, drawn_points, with_forehead
+from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, OUTLINE, with_forehead
 from ksame.spaces.facemodel.labels import genders
 
 PHOTO, TURNED, OTHER, DRAWING, MASK = 512, 320, 256, 256, 128

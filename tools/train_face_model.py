@@ -1,6 +1,6 @@
 """Train the face model that comes with ksame.
 
-    python tools/train_face_model.py PORTRAITS -o src/ksame/data/face_model.npz
+    python -m tools.train_face_model PORTRAITS -o src/ksame/data/face_model.npz
 
 PORTRAITS holds ``labels.csv`` (file, subject, gender, birth_year) and the pictures it lists; those whose file
 begins with ``portraits/`` are used. Only statistics over all people together are written: means, principal
@@ -15,11 +15,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from tools.face_model_training import Measured, learn, prepare
 
 from ksame.faces.reading import read_image
 from ksame.models import BLENDSHAPES, FaceDetector, FaceMesh, SFace
-from ksame.spaces.facemodel.learning import learn
-from ksame.spaces.facemodel.preparation import Measured, prepare
 
 
 def measure(folder: Path, part: str = "portraits/") -> Measured:

@@ -1,6 +1,6 @@
 """Train the network that finishes drawings: heads as photographs, from a drawing and the surroundings alone.
 
-    python tools/train_finisher.py PAIRS... -o OUT --features FEATURES --seconds 540 [--start OUT/finisher.pt]
+    python -m tools.train_finisher PAIRS... -o OUT --features FEATURES --seconds 540 [--start OUT/finisher.pt]
 
 PAIRS are files that ``tools/prepare_finisher.py`` writes: photographs of heads, and drawings of the faces in them.
 FEATURES is what ``tools/perception.py`` writes (the first blocks of EfficientNet-Lite0, for the perceptual loss). Needs

@@ -5,14 +5,13 @@ from __future__ import annotations
 import platform
 import secrets
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ksame import __version__
+from ksame.arrays import FloatArray
+from ksame.draft import Draft, protect
 from ksame.errors import (
     GuaranteeError,
     InputError,
@@ -23,8 +22,8 @@ from ksame.errors import (
     seed_number,
 )
 from ksame.faces.duplicates import Names, one_name_each
-from ksame.faces.faceset import ByteArray, FaceSet, FloatArray, quantise
-from ksame.methods.base import Outcome, Problem
+from ksame.faces.faceset import FaceSet, quantise
+from ksame.methods.base import Problem
 from ksame.privacy.certificate import (
     LEARNED_ON,
     Certificate,
@@ -34,12 +33,11 @@ from ksame.privacy.certificate import (
     PromiseRecord,
     release_digest,
 )
-from ksame.privacy.guard import too_near
 from ksame.privacy.homogeneity import homogeneity
 from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, sealed
 from ksame.privacy.memory import compared
 from ksame.privacy.models import Evidence, KAnonymity, NoGuarantee, PrivacyModel, patterns
-from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
+from ksame.privacy.release import Release, encode_release, face_name, hashes_of
 from ksame.privacy.rounding import rough
 from ksame.privacy.series import Occasion, continued, split
 from ksame.progress import Track, silent
@@ -58,7 +56,7 @@ class Provenance:
     unreadable : int
         Files that were no pictures.
     labels : str, optional
-        How selected labels were predicted, and how often rightly; None when they were given.
+        How selected labels were predicted, and how often correctly; None when they were given.
     warnings : tuple of str
         Privacy warnings given before, for the certificate.
     """
@@ -94,8 +92,8 @@ def deidentify(
     reference : FaceSet, optional
         Other people, for the maps (the street corner); the faces themselves when None (the office building).
     after : Linkage, optional
-        Of the latest release of a series. Its faces are repeated byte for byte, whoever has left, and only people who
-        are not in it yet get new ones; see :mod:`ksame.privacy.series`.
+        Of the latest release of a series. Its faces are repeated byte for byte, and only people who are not in it yet
+        get new ones; see :mod:`ksame.privacy.series`.
     names : {"refuse", "merge", "keep"}
         What becomes of names under which nearly the same photograph stands: an error, one person, or different people
         all the same, which the certificate then says.
@@ -129,58 +127,58 @@ def deidentify(
     (0.3333333333333333, 6)
     """
     faces.require_varied()
-    used = secrets.randbits(63) if seed is None else seed_number("deidentify", seed)
+    used_seed = secrets.randbits(63) if seed is None else seed_number("deidentify", seed)
     given = provenance or Provenance()
     if recipe.method.promised is not NoGuarantee:
         faces, notes = one_name_each(faces, names, settled=() if after is None else after.people)
         given = replace(given, warnings=(*given.warnings, *notes))
         for note in notes:
             warnings.warn(note, PrivacyWarning, stacklevel=2)
-    if after is None:
-        release, linkage = _release(faces, recipe, used, reference, given, track)
-    else:
-        release, linkage = _next_release(faces, recipe, used, reference, given, track, after)
+    run = _Run(recipe, used_seed, reference, given, track)
+    release, linkage = _release(faces, run) if after is None else _next_release(faces, run, after)
     return (compared(release, linkage, faces, after) if remember else release), linkage
 
 
-def _release(
-    faces: FaceSet, recipe: Recipe, seed: int, reference: FaceSet | None, provenance: Provenance, track: Track
-) -> tuple[Release, Linkage]:
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """The settings of one release."""
+
+    recipe: Recipe
+    seed: int
+    reference: FaceSet | None
+    provenance: Provenance
+    track: Track
+
+
+def _release(faces: FaceSet, run: _Run) -> tuple[Release, Linkage]:
     """Release faces by themselves."""
-    problem, space = pose(faces, recipe, reference)
-    outcome = recipe.method.run(problem, np.random.default_rng(seed), track)
+    problem, space = pose(faces, run.recipe, run.reference)
+    outcome = run.recipe.method.run(problem, np.random.default_rng(run.seed), run.track)
     for message in outcome.warnings:
         warnings.warn(message, PrivacyWarning, stacklevel=3)
-    _warn_full_rank(recipe, space, len(faces))
-    draft = _Draft.of(faces, outcome, quantise(space.decode(outcome.surrogates)), space.landmarks(outcome.surrogates))
+    _warn_full_rank(run.recipe, space, len(faces))
+    draft = Draft.of(faces, outcome, quantise(space.decode(outcome.surrogates)), space.landmarks(outcome.surrogates))
     originals = FaceModels(space.encode(faces), faces.subjects)
-    draft, evidence = _protected(draft, outcome.promise, space, originals, problem.models, quantise(faces.images))
-    return _certify(faces, recipe, space, draft, evidence, seed, reference, provenance)
+    draft, evidence = protect(draft, outcome.promise, space, originals, problem.models, quantise(faces.images))
+    return _certify(faces, run, space, draft, evidence)
 
 
-def _next_release(
-    faces: FaceSet,
-    recipe: Recipe,
-    seed: int,
-    reference: FaceSet | None,
-    provenance: Provenance,
-    track: Track,
-    after: Linkage,
-) -> tuple[Release, Linkage]:
+def _next_release(faces: FaceSet, run: _Run, after: Linkage) -> tuple[Release, Linkage]:
     """Repeat the faces of a series and release newcomers among themselves; where they are too few, they wait."""
     after.require_series()
+    recipe, provenance = run.recipe, run.provenance
     if recipe.method.promised is not KAnonymity:
         raise UsageError(f"{recipe.name} forms no groups that could be continued. Leave --after out.")
     series = after.history[-1]
     parts = split(faces, after)
     waiting = [*provenance.withheld, *parts.unused]
-    method = _method(recipe, recipe.space, reference, provenance)
+    method = _method(run, recipe.space)
     notes = list(provenance.warnings)
     added = None
     if parts.newcomers is not None:
         try:
             _require_people(parts.newcomers, recipe, series.k)
-            added = _release(parts.newcomers, recipe, seed, reference, Provenance(labels=provenance.labels), track)
+            added = _release(parts.newcomers, replace(run, provenance=Provenance(labels=provenance.labels)))
         except (GuaranteeError, TooFewError) as error:
             new = zip(parts.newcomers.names, parts.newcomers.subjects, strict=True)
             waiting += [WithheldFace(source=n, subject=str(s), reason=f"newcomers wait: {error}") for n, s in new]
@@ -229,7 +227,7 @@ def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Pro
         faces.landmarks,
         None if reference is None else FaceModels(space.encode(reference), reference.subjects),
         distance,
-        space.stranger if isinstance(space, FaceModelSpace) else None,
+        space.draw_person if isinstance(space, FaceModelSpace) else None,
         lambda codes: _written(space, codes),
     )
     return problem, space
@@ -241,113 +239,17 @@ def _written(space: FaceSpace, codes: FloatArray) -> FloatArray:
     return space.encode(FaceSet(quantise(space.decode(codes)), nobody, space.landmarks(codes)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Draft:
-    """Faces about to be released, in their final order, with their secrets."""
-
-    faces: ByteArray
-    landmarks: FloatArray | None
-    subjects: NDArray[np.str_]
-    sources: list[tuple[int, ...]]
-    groups: list[int | None]
-    secrets: dict[str, list[Any]]
-    withheld: dict[int, str]
-    figures: Mapping[str, float]
-    warnings: tuple[str, ...]
-
-    @classmethod
-    def of(cls, faces: FaceSet, outcome: Outcome, images: ByteArray, landmarks: FloatArray | None) -> _Draft:
-        released = images[outcome.rows]
-        order = release_order(released)
-        sources = [tuple(int(i) for i in outcome.sources[c]) for c in order]
-        return cls(
-            released[order],
-            None if landmarks is None else landmarks[outcome.rows][order],
-            np.array([str(faces.subjects[s[0]]) for s in sources]),
-            sources,
-            [None if outcome.groups is None else int(outcome.groups[c]) for c in order],
-            {name: [values[c] for c in order] for name, values in outcome.secrets.items()},
-            dict(outcome.withheld),
-            outcome.figures,
-            outcome.warnings,
-        )
-
-    def without(self, reasons: Mapping[int, str], every: str) -> _Draft:
-        """Withhold some of the faces; all of them are too many."""
-        if not reasons:
-            return self
-        if len(reasons) == len(self.faces):
-            raise GuaranteeError(f"{every}: it {next(iter(reasons.values()))}. Nothing was written.")
-        keep = [i for i in range(len(self.faces)) if i not in reasons]
-        withheld = {**self.withheld, **{s: reason for i, reason in reasons.items() for s in self.sources[i]}}
-        return replace(
-            self,
-            faces=self.faces[keep],
-            landmarks=None if self.landmarks is None else self.landmarks[keep],
-            subjects=self.subjects[keep],
-            sources=[self.sources[i] for i in keep],
-            groups=[self.groups[i] for i in keep],
-            secrets={name: [values[i] for i in keep] for name, values in self.secrets.items()},
-            withheld=withheld,
-        )
-
-    def evidence(self, space: FaceSpace, originals: FaceModels, models: FaceModels) -> Evidence:
-        """Encode the bytes again and lay everything before the promise."""
-        codes = space.encode(FaceSet(self.faces, self.subjects, self.landmarks))
-        return Evidence(self.faces, self.subjects, self.sources, codes, originals, models, self.secrets)
-
-
-def _protected(
-    draft: _Draft,
-    promise: PrivacyModel,
-    space: FaceSpace,
-    originals: FaceModels,
-    models: FaceModels,
-    pictures: ByteArray,
-) -> tuple[_Draft, tuple[PrivacyModel, Evidence]]:
-    """Check the bytes; withhold originals and single faces that break the promise, or refuse the whole release."""
-    evidence = draft.evidence(space, originals, models)
-    near = {} if isinstance(promise, NoGuarantee) else too_near(evidence, pictures)
-    if near:
-        draft = draft.without(near, "Every face shows somebody")
-        evidence = draft.evidence(space, originals, models)
-    violations = promise.check(evidence)
-    if violations and promise.per_face:
-        reasons = {v.face: v.reason for v in violations if v.face is not None}
-        draft = draft.without(reasons, f"Every face breaks the promise of {promise.name}")
-        evidence = draft.evidence(space, originals, models)
-        violations = promise.check(evidence)
-    if violations:
-        raise GuaranteeError(
-            f"The promise of {promise.name} does not hold on the bytes to be released: a face {violations[0].reason}. "
-            "Nothing was written."
-        )
-    settled = promise.settled(evidence)
-    if settled != promise:
-        note = f"{promise.name}: {settled.risk_bound().scope}."
-        warnings.warn(note, PrivacyWarning, stacklevel=4)
-        draft = replace(draft, warnings=(*draft.warnings, note))
-    return draft, (settled, evidence)
-
-
 def _certify(
-    faces: FaceSet,
-    recipe: Recipe,
-    space: FaceSpace,
-    draft: _Draft,
-    judged: tuple[PrivacyModel, Evidence],
-    seed: int,
-    reference: FaceSet | None,
-    provenance: Provenance,
+    faces: FaceSet, run: _Run, space: FaceSpace, draft: Draft, judged: tuple[PrivacyModel, Evidence]
 ) -> tuple[Release, Linkage]:
-    promise, evidence = judged
+    (promise, evidence), provenance = judged, run.provenance
     secret = {**draft.secrets, **promise.measure_faces(evidence)}
     encoded = encode_release(draft.faces)
     hashes = hashes_of(encoded)
     shared = isinstance(promise, KAnonymity)  # only faces that people share can be repeated in a later release
     stood_for = {i for source in draft.sources for i in source}
     certificate = Certificate(
-        method=_method(recipe, space, reference, provenance),
+        method=_method(run, space),
         counts=Counts(
             originals=len(faces) + len(provenance.withheld),
             subjects=faces.n_subjects,
@@ -361,7 +263,7 @@ def _certify(
         figures={
             **{name: rough(value) for name, value in draft.figures.items()},
             **promise.measure(evidence),
-            **_label_figures(faces, recipe, promise, draft),
+            **_label_figures(faces, run.recipe, promise, draft),
         },
         checks=(Check.of(promise),),
         warnings=(*provenance.warnings, *draft.warnings),
@@ -371,7 +273,7 @@ def _certify(
     )
     linkage = Linkage(
         release_digest=certificate.digest,
-        seed=seed,
+        seed=run.seed,
         faces=tuple(
             LinkedFace(
                 released=face_name(i),
@@ -398,22 +300,22 @@ def _certify(
     return Release(draft.faces, certificate), linkage
 
 
-def _label_figures(faces: FaceSet, recipe: Recipe, promise: PrivacyModel, draft: _Draft) -> dict[str, float]:
-    """Return what a kept label tells of people who share a face."""
+def _label_figures(faces: FaceSet, recipe: Recipe, promise: PrivacyModel, draft: Draft) -> dict[str, float]:
+    """Return what a kept label says about people who share a face."""
     if recipe.select is None or not isinstance(promise, KAnonymity):
         return {}
     labels = faces.attribute(recipe.select)
     return homogeneity(patterns(draft.faces), [str(labels[source[0]]) for source in draft.sources])
 
 
-def _method(recipe: Recipe, space: FaceSpace, reference: FaceSet | None, provenance: Provenance) -> MethodRecord:
+def _method(run: _Run, space: FaceSpace) -> MethodRecord:
     return MethodRecord(
-        name=recipe.name,
-        params=recipe.params(),
+        name=run.recipe.name,
+        params=run.recipe.params(),
         coding=space.name,
-        coding_params={**space.params(), **({"learned_on": LEARNED_ON} if recipe.fitted_ else {})},
-        reference="the faces themselves" if reference is None else "other people",
-        labels=provenance.labels,
+        coding_params={**space.params(), **({"learned_on": LEARNED_ON} if run.recipe.fitted_ else {})},
+        reference="the faces themselves" if run.reference is None else "other people",
+        labels=run.provenance.labels,
     )
 
 

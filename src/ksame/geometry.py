@@ -1,11 +1,18 @@
-"""Boxes about faces: left, top, width and height in pixels, as arrays of shape (4,) or (n, 4)."""
+"""Boxes, similarity transforms and crops.
+
+A box is left, top, width and height in pixels, as an array of shape (4,) or (n, 4).
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import ByteArray, FloatArray
+from ksame.errors import InputError
 
 
 def side(box: FloatArray) -> float:
@@ -67,3 +74,84 @@ def _common(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, Float
     high = np.minimum(a[..., :2] + a[..., 2:], b[..., :2] + b[..., 2:])
     common = np.prod((high - low).clip(0, None), axis=-1)
     return common, np.prod(a[..., 2:], axis=-1), np.prod(b[..., 2:], axis=-1)
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """A rotation, a uniform scale and a shift of the plane: ``x' = a x - b y + tx``, ``y' = b x + a y + ty``.
+
+    Examples
+    --------
+    >>> turn = Similarity.estimate([[0, 0], [1, 0]], [[2, 1], [2, 3]])
+    >>> np.round(turn.apply([[1, 1]]), 6).tolist()
+    [[0.0, 3.0]]
+    >>> np.round(turn.inverse().apply(turn.apply([[4, 5]])), 6).tolist()
+    [[4.0, 5.0]]
+    """
+
+    a: float
+    b: float
+    tx: float
+    ty: float
+
+    @classmethod
+    def estimate(cls, source: ArrayLike, target: ArrayLike) -> Similarity:
+        """Return the least-squares similarity that takes ``source`` to ``target``, both of shape (n_points, 2)."""
+        p, q = np.asarray(source, dtype=np.float64), np.asarray(target, dtype=np.float64)
+        if p.shape != q.shape or p.ndim != 2 or p.shape[1] != 2 or len(p) < 2:
+            raise InputError(f"Registration needs at least two pairs of points. Got shapes {p.shape} and {q.shape}.")
+        if not (np.isfinite(p).all() and np.isfinite(q).all()):
+            raise InputError("Registration needs finite points.")
+        u, v = p - p.mean(axis=0), q - q.mean(axis=0)
+        norm = (u**2).sum()
+        if norm <= 1e-12:
+            raise InputError("Registration needs points that differ; all of them are in one place.")
+        a = (u * v).sum() / norm
+        b = (u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]).sum() / norm
+        shift = q.mean(axis=0) - np.array([[a, -b], [b, a]]) @ p.mean(axis=0)
+        return cls(float(a), float(b), float(shift[0]), float(shift[1]))
+
+    @property
+    def matrix(self) -> FloatArray:
+        """The 2 x 3 matrix that OpenCV uses."""
+        return np.array([[self.a, -self.b, self.tx], [self.b, self.a, self.ty]])
+
+    def apply(self, points: ArrayLike) -> FloatArray:
+        """Move points of shape (..., 2)."""
+        m = self.matrix
+        return np.asarray(np.asarray(points, dtype=np.float64) @ m[:, :2].T + m[:, 2])
+
+    def inverse(self) -> Similarity:
+        """Return the transform that undoes this one."""
+        s = self.a**2 + self.b**2
+        if s <= 1e-24:
+            raise InputError("A similarity of scale zero has no inverse.")
+        a, b = self.a / s, -self.b / s
+        return Similarity(a, b, -(a * self.tx - b * self.ty), -(b * self.tx + a * self.ty))
+
+
+def warp(image: ByteArray, matrix: FloatArray, side: int) -> ByteArray:
+    """Cut a square out of a picture.
+
+    Parameters
+    ----------
+    image : ndarray of shape (height, width, 3)
+    matrix : ndarray of shape (2, 3)
+        From picture to crop, pixel centres at whole numbers. Outside the picture its edge is repeated.
+    side : int
+        Size of the crop in pixels.
+
+    Returns
+    -------
+    crop : ndarray of shape (side, side, 3)
+    """
+    scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
+    # A warp that shrinks samples too sparsely: cut a larger square and average.
+    times = int(np.clip(np.ceil(1.0 / max(scale, 1e-6)), 1, 8))
+    larger = matrix * times
+    larger[:, 2] += (times - 1) / 2
+    size = (side * times, side * times)
+    crop = cv2.warpAffine(image, larger, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    if times > 1:
+        crop = cv2.resize(crop, (side, side), interpolation=cv2.INTER_AREA)
+    return np.asarray(crop, dtype=np.uint8)

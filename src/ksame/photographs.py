@@ -1,4 +1,4 @@
-"""From ordinary photographs to face sets: find the one face, mesh it, cut it out upright."""
+"""From portraits to face sets: detect the one face, mesh it, crop it upright."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.faces.faceset import FaceSet
 from ksame.faces.folder import Entry, gather, list_entries, read_each
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.faces.reading import StrPath
@@ -43,7 +44,7 @@ class Portraits:
     Attributes
     ----------
     faces : FaceSet
-        One face a photograph, cut out, with the 478 points of its mesh in three dimensions.
+        One crop per photograph, with the 478 points of its mesh in three dimensions.
     blendshapes : ndarray of shape (n_faces, 52)
         Expression weights of each face.
     withheld : tuple of Withheld
@@ -58,37 +59,36 @@ class Portraits:
     unreadable: tuple[str, ...]
 
 
-class Finder:
-    """Finds the one face in a photograph and meshes it."""
+def portrait_mesh(
+    picture: NDArray[Any], detector: FaceDetector | None = None, mesher: FaceMesh | None = None
+) -> Mesh | str:
+    """Return the mesh of the one face of a portrait, or the reason why there is none.
 
-    def __init__(self) -> None:
-        self._detector = FaceDetector()
-        self._mesh = FaceMesh()
+    Parameters
+    ----------
+    picture : ndarray of shape (height, width, 1 or 3), float in [0, 1]
+    detector, mesher : optional
+        To be used again for many portraits.
+    """
+    detector, mesher = detector or FaceDetector(), mesher or FaceMesh()
+    upright = detector.detect(picture)
+    first = _mesh_of_one(picture, upright, mesher)
+    if not isinstance(first, str) or len(upright) > 1:
+        return first
+    turned = detector.detect(picture, tiny=max(picture.shape[:2]) <= 2500, rotations=TURNS)
+    second = _mesh_of_one(picture, turned, mesher)
+    return second if not isinstance(second, str) or not upright else first
 
-    def find(self, picture: NDArray[Any]) -> Mesh | str:
-        """Return the mesh of the one face, or the reason why there is none.
 
-        Parameters
-        ----------
-        picture : ndarray of shape (height, width, 1 or 3), float in [0, 1]
-        """
-        upright = self._detector.detect(picture)
-        first = self._judge(picture, upright)
-        if not isinstance(first, str) or len(upright) > 1:
-            return first
-        turned = self._detector.detect(picture, tiny=max(picture.shape[:2]) <= 2500, rotations=TURNS)
-        second = self._judge(picture, turned)
-        return second if not isinstance(second, str) or not upright else first
-
-    def _judge(self, picture: NDArray[Any], found: list[Face]) -> Mesh | str:
-        if not found:
-            return "no face found"
-        if len(found) > 1:
-            return f"{len(found)} faces found; a portrait shows one person"
-        mesh = self._mesh.fit(picture, found[0])
-        if mesh.presence < PRESENCE:
-            return f"a face found, but its mesh is not believed (presence {mesh.presence:.2f})"
-        return mesh
+def _mesh_of_one(picture: NDArray[Any], faces: list[Face], mesher: FaceMesh) -> Mesh | str:
+    if not faces:
+        return "no face found"
+    if len(faces) > 1:
+        return f"{len(faces)} faces found; a portrait shows one person"
+    mesh = mesher.fit(picture, faces[0])
+    if mesh.presence < PRESENCE:
+        return f"a face found, but its mesh is not believed (presence {mesh.presence:.2f})"
+    return mesh
 
 
 def load_photographs(
@@ -117,48 +117,48 @@ def load_photographs(
     """
     folder = Path(folder)
     shape = template or Template.portrait()
-    finder = Finder()
+    detector, mesher = FaceDetector(), FaceMesh()
 
-    def take(entry: Entry, picture: NDArray[np.float32]) -> tuple[Entry, _Cut | str]:
-        mesh = finder.find(picture)
-        return entry, mesh if isinstance(mesh, str) else _cut(picture, mesh, shape)
+    def take(entry: Entry, picture: NDArray[np.float32]) -> tuple[Entry, _Portrait | str]:
+        mesh = portrait_mesh(picture, detector, mesher)
+        return entry, mesh if isinstance(mesh, str) else _crop(picture, mesh, shape)
 
     taken, unreadable = read_each(list_entries(folder, labels), take, skip_unreadable=skip_unreadable, track=track)
-    kept = [(entry, cut) for entry, cut in taken if not isinstance(cut, str)]
     withheld = tuple(
-        Withheld(str(entry.path.resolve().relative_to(folder.resolve())), entry.subject, cut)
-        for entry, cut in taken
-        if isinstance(cut, str)
+        Withheld(str(entry.path.resolve().relative_to(folder.resolve())), entry.subject, portrait)
+        for entry, portrait in taken
+        if isinstance(portrait, str)
     )
+    kept = [(entry, portrait) for entry, portrait in taken if not isinstance(portrait, str)]
     if not kept:
         raise InputError(
             f"{folder}: no photograph shows exactly one face that could be meshed "
             f"(for instance {withheld[0].source}: {withheld[0].reason})."
         )
-    entries, cuts = [entry for entry, _ in kept], [cut for _, cut in kept]
-    faces = gather(folder, entries, np.stack([cut.face for cut in cuts]), np.stack([cut.points for cut in cuts]))
-    return Portraits(faces, np.stack([cut.blendshapes for cut in cuts]), withheld, unreadable)
+    entries, portraits = [entry for entry, _ in kept], [portrait for _, portrait in kept]
+    faces = gather(folder, entries, np.stack([p.image for p in portraits]), np.stack([p.points for p in portraits]))
+    return Portraits(faces, np.stack([p.blendshapes for p in portraits]), withheld, unreadable)
 
 
 def portrait_of(picture: NDArray[Any], mesh: Mesh, subject: str, template: Template | None = None) -> FaceSet:
-    """Cut one meshed face out of a photograph, as a face set of one."""
-    cut = _cut(np.asarray(picture, dtype=np.float32), mesh, template or Template.portrait())
-    return FaceSet(cut.face[None], np.array([subject]), cut.points[None])
+    """Crop a meshed face out of a photograph, as a face set of one."""
+    portrait = _crop(np.asarray(picture, dtype=np.float32), mesh, template or Template.portrait())
+    return FaceSet(portrait.image[None], np.array([subject]), portrait.points[None])
 
 
 @dataclass(frozen=True, eq=False)
-class _Cut:
-    face: NDArray[np.float32]
+class _Portrait:
+    image: NDArray[np.float32]
     points: FloatArray
     blendshapes: FloatArray
 
 
-def _cut(picture: NDArray[np.float32], mesh: Mesh, template: Template) -> _Cut:
+def _crop(picture: NDArray[np.float32], mesh: Mesh, template: Template) -> _Portrait:
     colour = np.repeat(picture, 3, axis=2) if picture.shape[2] == 1 else picture
     face, move = register(colour, eyes_and_nose(mesh.points[None])[0], template)
     scale = float(np.hypot(move.a, move.b))
     depth = -mesh.points[:, 2:] * scale  # the mesh measures away from the viewer
-    return _Cut(face, np.concatenate([move.apply(mesh.points[:, :2]), depth], axis=1), mesh.blendshapes)
+    return _Portrait(face, np.concatenate([move.apply(mesh.points[:, :2]), depth], axis=1), mesh.blendshapes)
 
 
 def predicted_labels(portraits: Portraits, label: str) -> tuple[NDArray[np.str_], str]:

@@ -80,7 +80,7 @@ def test_compare_with_an_earlier_audit(run, people, after, tmp_path):
         (("--attackers", "oracle"), 2, "Unknown attacker 'oracle'"),
         (("--attackers", "sface,restored="), 2, "restored= needs the path"),
         (("--attackers", "restored=nowhere.onnx"), 6, "nowhere.onnx: there is no such file"),
-        (("--scenarios", "magic"), 2, "no scenario 'magic'"),
+        (("--scenarios", "magic"), 2, "Unknown scenario 'magic'"),
         (("--view", "sideways"), 2, "--view must be one of"),
         (("--pairs", "nowhere.csv"), 5, "nowhere.csv: the table cannot be read"),
         (("--linkage", "nowhere.json"), 5, "nowhere.json: the link table cannot be read"),

@@ -12,11 +12,11 @@ import jsonschema
 import numpy as np
 import pytest
 from PIL import Image
+from tools.talking_head import write_talking_head
 
 from ksame.errors import UsageError
 from ksame.scene.certificate import scene_certificate_schema
 from ksame.scene.paths import find_inputs, output_paths
-from ksame.synthetic.talking import write_talking_head
 
 FRAMES = 24
 SIZE = (224, 192)

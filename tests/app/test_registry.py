@@ -11,6 +11,7 @@ from PIL import Image
 
 import ksame
 import toys
+from ksame.audit import AuditConfig
 from ksame.errors import UsageError
 from ksame.faces.faceset import quantise
 from ksame.heads import COVERS
@@ -95,7 +96,9 @@ def test_a_new_recogniser_attacks(added, tmp_path):
         for name, image in zip(names, quantise(images), strict=True):
             Image.fromarray(image).save(tmp_path / folder / name)
     result = ksame.audit(
-        tmp_path / "before", tmp_path / "after", attackers=["glance"], scenarios=["naive"], view="faces"
+        tmp_path / "before",
+        tmp_path / "after",
+        AuditConfig(attackers=["glance"], scenarios=["naive"], view="faces"),
     )
     (attack,) = result.attacks
     assert (attack.recogniser, attack.rank1) == ("glance", 1.0)  # a blur keeps mean colours

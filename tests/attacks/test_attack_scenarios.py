@@ -163,7 +163,7 @@ def test_automatic_parrot_leaves_what_it_does_not_know(faces):
 
 def test_sizes_must_agree_to_find_out(faces):
     other = drawn_faces(31, seed=11, width=20, height=32)
-    with pytest.raises(InputError, match="register them alike"):
+    with pytest.raises(InputError, match="register them to one template"):
         run_attack("enhancement", Eigenfaces().fit(faces), AttackData(faces, other))
 
 

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFilter
 
 import ksame
-from ksame.audit import AuditResult, audit
+from ksame.audit import AuditResult, Pairing, audit
 from ksame.faces.faceset import quantise
 from ksame.privacy.linkage import Linkage
 
@@ -82,4 +82,4 @@ def released(tmp_path_factory) -> tuple[ksame.FaceSet, Path, Linkage]:
 @pytest.fixture(scope="session")
 def k_audit(released) -> AuditResult:
     faces, folder, linkage = released
-    return audit(faces, folder, linkage=linkage)
+    return audit(faces, folder, pairing=Pairing(linkage=linkage))

@@ -3,7 +3,7 @@
 import pytest
 from PIL import Image, ImageFilter
 
-from ksame.audit import audit
+from ksame.audit import Pairing, audit
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def some(shared, tmp_path_factory):
 
 @pytest.mark.shared
 def test_a_blur_that_looks_strong_hides_hardly_anybody(some, shared):
-    result = audit(*some, labels=shared / "faces" / "labels.csv")
+    result = audit(*some, pairing=Pairing(labels=shared / "faces" / "labels.csv"))
     assert result.plan.view == "photographs"
     assert result.counts.people == 40
     rate = {(a.scenario, a.recogniser): a.rank1 for a in result.attacks}

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from ksame.audit import AuditResult, audit, render_report, write_report
+from ksame.audit import AuditConfig, AuditResult, audit, render_report, write_report
 from ksame.audit.charts import cmc_chart
 from ksame.audit.report import require_place
 from ksame.errors import OutputError, UsageError
@@ -82,7 +82,7 @@ def test_promise_and_operating_characteristic_show_where_there_are_any(k_audit, 
     assert "promised: at most" in kept
     assert "Nothing promised" in page
     assert "Privacy against utility" not in page
-    both = audit(album, blurred, compare=[blur_audit], attackers=["eigenfaces"], scenarios=["naive"])
+    both = audit(album, blurred, AuditConfig(attackers=["eigenfaces"], scenarios=["naive"]), compare=[blur_audit])
     assert "Privacy against utility" in render_report(both)
 
 

@@ -8,7 +8,7 @@ from PIL import ImageOps
 
 import ksame
 from audit.conftest import N, altered
-from ksame.audit import audit, audit_schema, render_report
+from ksame.audit import AuditConfig, audit, audit_schema, render_report
 from ksame.errors import ModelError, UsageError
 from restorers import write_restorer
 
@@ -27,7 +27,7 @@ def weights(tmp_path_factory):
 @pytest.fixture(scope="module")
 def restored(album, negatives, weights):
     names = ["sface", f"restored={weights}", f"eigenfaces+restored={weights}"]
-    return audit(album, negatives, attackers=names, by_hand=True)
+    return audit(album, negatives, AuditConfig(attackers=names, by_hand=True))
 
 
 def rates(result):
@@ -58,7 +58,7 @@ def test_result_and_report_name_the_restorer(restored):
 
 
 def test_a_face_that_nobody_finds_is_not_restored(album, blacked, weights):
-    result = audit(album, blacked, attackers=[f"restored={weights}"], scenarios=["naive"])
+    result = audit(album, blacked, AuditConfig(attackers=[f"restored={weights}"], scenarios=["naive"]))
     assert set(rates(result).values()) == {0.0}
     assert result.attacks[0].without_face == N
 
@@ -68,9 +68,7 @@ def test_registered_faces_are_restored_too(weights):
     result = audit(
         faces,
         faces.with_images(1 - faces.images),
-        attackers=["sface", f"restored={weights}"],
-        scenarios=["naive"],
-        view="faces",
+        AuditConfig(attackers=["sface", f"restored={weights}"], scenarios=["naive"], view="faces"),
     )
     found = rates(result)
     assert found["naive", "sface on faces restored by positive"] > 0.8 > found["naive", "sface"]
@@ -86,9 +84,9 @@ def test_registered_faces_are_restored_too(weights):
 )
 def test_restorers_that_there_are_not(album, negatives, attacker, error, message):
     with pytest.raises(error, match=message):
-        audit(album, negatives, attackers=[attacker])
+        audit(album, negatives, AuditConfig(attackers=[attacker]))
 
 
 def test_a_scenario_that_is_none_for_restored_faces(album, negatives, weights):
     with pytest.raises(UsageError, match="Restored faces are attacked by naive, reverse, pooled"):
-        audit(album, negatives, attackers=[f"restored={weights}"], scenarios=["parrot"], by_hand=True)
+        audit(album, negatives, AuditConfig([f"restored={weights}"], ["parrot"], by_hand=True))

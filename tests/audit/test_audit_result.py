@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import jsonschema
 import numpy as np
@@ -9,10 +10,10 @@ import pytest
 from PIL import Image
 
 import ksame
-from ksame.audit import AuditResult, audit, audit_schema
+from ksame.audit import AuditConfig, AuditResult, Pairing, audit, audit_schema
 from ksame.errors import InputError, UsageError
 
-PLAIN = {"attackers": ["eigenfaces"], "scenarios": ["naive"]}
+PLAIN = AuditConfig(attackers=["eigenfaces"], scenarios=["naive"])
 
 
 def rates(result):
@@ -63,7 +64,7 @@ def test_some_pictures_without_a_face(album, blurred, blacked, tmp_path):
     shutil.copytree(blurred, tmp_path / "mixed")
     for i in range(7):
         shutil.copy(blacked / f"p{i:02}.png", tmp_path / "mixed")
-    result = audit(album, tmp_path / "mixed", attackers=["sface"], scenarios=["naive", "reverse"])
+    result = audit(album, tmp_path / "mixed", AuditConfig(attackers=["sface"], scenarios=["naive", "reverse"]))
     assert result.counts.without_face == 7
     for attack in result.attacks:
         assert attack.n_probes == 14
@@ -73,7 +74,7 @@ def test_some_pictures_without_a_face(album, blurred, blacked, tmp_path):
 
 
 def test_by_hand_the_attacker_looks_where_the_face_was(album, mosaic):
-    plain, patient = (audit(album, mosaic, by_hand=b, **PLAIN) for b in (False, True))
+    plain, patient = (audit(album, mosaic, replace(PLAIN, by_hand=b)) for b in (False, True))
     assert plain.counts.without_face > 0
     assert patient.counts.without_face == 0
     assert patient.verdict.rate > plain.verdict.rate
@@ -108,7 +109,7 @@ def test_a_broken_promise_is_called_broken(released, tmp_path):
     originals = dict(zip(faces.names, ksame.faces.faceset.quantise(faces.images), strict=True))
     for face in linkage.faces:
         Image.fromarray(originals[face.sources[0]]).save(tmp_path / "forged" / face.released)
-    result = audit(faces, tmp_path / "forged", linkage=linkage, **PLAIN)
+    result = audit(faces, tmp_path / "forged", PLAIN, pairing=Pairing(linkage=linkage))
     assert result.verdict.outcome == "broken"
     assert "is broken by eigenfaces, naive: 100.0 %" in result.verdict.explanation
 
@@ -139,11 +140,11 @@ def test_a_result_survives_the_file(blur_audit):
 
 def test_the_same_audit_twice(released, k_audit):
     faces, folder, linkage = released
-    assert audit(faces, folder, linkage=linkage).to_json() == k_audit.to_json()
+    assert audit(faces, folder, pairing=Pairing(linkage=linkage)).to_json() == k_audit.to_json()
 
 
 def test_comparisons_make_an_operating_characteristic(album, mosaic, blur_audit):
-    result = audit(album, mosaic, compare=[blur_audit], name="mosaic 24", **PLAIN)
+    result = audit(album, mosaic, replace(PLAIN, name="mosaic 24"), compare=[blur_audit])
     assert [(p.method, p.parameter) for p in result.compared] == [("mosaic", "24"), ("blur", "")]
     assert len({p.measure for p in result.compared}) == 1
     assert result.compared[0].privacy > result.compared[1].privacy
@@ -152,7 +153,7 @@ def test_comparisons_make_an_operating_characteristic(album, mosaic, blur_audit)
 def test_unreadable_pictures_are_named(album, blurred, tmp_path):
     shutil.copytree(blurred, tmp_path / "after")
     (tmp_path / "after" / "p03.png").write_bytes(b"no picture")
-    result = audit(album, tmp_path / "after", **PLAIN)
+    result = audit(album, tmp_path / "after", PLAIN)
     assert result.incomplete
     assert [(n.name, n.side) for n in result.not_judged] == [("p03.png", "released")]
     assert "not a readable picture" in result.not_judged[0].reason
@@ -172,26 +173,26 @@ def test_no_face_in_any_original(tmp_path):
 def test_registered_faces_in_which_a_detector_finds_none():
     """Noise: pixels can be compared, a network finds nothing to look at."""
     faces = ksame.FaceSet(np.random.default_rng(0).random((12, 32, 24, 1)), [f"n{i}" for i in range(12)])
-    result = audit(faces, faces, view="faces")
+    result = audit(faces, faces, AuditConfig(view="faces"))
     assert {a.recogniser for a in result.attacks} == {"eigenfaces"}
     assert any("sface did not attack" in limit for limit in result.limits)
     with pytest.raises(UsageError, match="--attackers eigenfaces"):
-        audit(faces, faces, view="faces", attackers=["sface"])
+        audit(faces, faces, AuditConfig(view="faces", attackers=["sface"]))
 
 
 def test_registered_faces_of_two_sizes(album, blurred):
     with pytest.raises(InputError, match=r"one size; found .*--view photographs"):
-        audit(album, blurred, view="faces", **PLAIN)
+        audit(album, blurred, replace(PLAIN, view="faces"))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"attackers": ["oracle"]}, "Unknown attacker 'oracle'. Choose one of: eigenfaces"),
-        ({"scenarios": ["magic"]}, "no scenario 'magic'. Known: naive"),
+        ({"scenarios": ["magic"]}, "Unknown scenario 'magic'. Choose one of: naive"),
         ({"attackers": []}, "at least one attacker"),
     ],
 )
 def test_unknown_words(album, blurred, options, message):
     with pytest.raises(UsageError, match=message):
-        audit(album, blurred, **options)
+        audit(album, blurred, AuditConfig(**options))

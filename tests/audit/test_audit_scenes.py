@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ksame.audit.judging import SAME_PHOTOGRAPH, Judged, conclude
-from ksame.audit.material import gather
+from ksame.audit.crops import _guess, choose_cropper
+from ksame.audit.judging import SAME_PHOTOGRAPH, JudgedAttack, conclude
+from ksame.audit.pairing import Pairing, pair_images
 from ksame.audit.result import AttackRecord
 from ksame.audit.scenes import promise_of, read_linkage
-from ksame.audit.sight import _guess, choose_eye
 from ksame.errors import InputError, UsageError
 from ksame.scene.certificate import SceneCertificate
 from ksame.scene.linkage import SceneLinkage
@@ -37,18 +37,18 @@ def test_the_certificate_is_read_and_the_link_table_pairs(scenes):
     originals, out, table = scenes
     linkage = read_linkage(table)
     assert isinstance(linkage, SceneLinkage)
-    material = gather(originals, out, linkage=linkage)
-    assert isinstance(material.certificate, SceneCertificate)
-    pairs = [(p.original.name, p.released.name) for p in material.pairs]
+    pictures = pair_images(originals, out, Pairing(linkage=linkage))
+    assert isinstance(pictures.certificate, SceneCertificate)
+    pairs = [(p.original.name, p.released.name) for p in pictures.pairs]
     assert pairs == [("photo 1.png", "000001.png"), ("photo 2.png", "000002.png")]
-    assert material.pairing == "by the link table of the outputs"
-    assert not material.missed
+    assert pictures.pairing == "by the link table of the outputs"
+    assert not pictures.not_paired
 
 
 def test_a_link_table_finds_originals_that_moved(scenes, tmp_path):
     originals, out, table = scenes
     moved = shutil.move(originals, tmp_path / "elsewhere")
-    assert len(gather(moved, out, linkage=read_linkage(table)).pairs) == 2
+    assert len(pair_images(moved, out, Pairing(linkage=read_linkage(table))).pairs) == 2
 
 
 def test_the_person_in_a_photograph_is_who_the_link_table_says(scenes):
@@ -56,28 +56,28 @@ def test_the_person_in_a_photograph_is_who_the_link_table_says(scenes):
     content = json.loads(table.read_bytes())
     content["people"] = [p for p in content["people"] if p["name"] in ("P1", "P3")]
     table.write_text(json.dumps(content))
-    material = gather(originals, out, linkage=read_linkage(table))
-    assert [p.original.subject for p in material.pairs] == ["P1", "P3"]
+    pictures = pair_images(originals, out, Pairing(linkage=read_linkage(table)))
+    assert [p.original.subject for p in pictures.pairs] == ["P1", "P3"]
 
 
 def test_kept_names_pair_by_themselves(scenes):
     originals, out, _ = scenes
     for path in originals.iterdir():
         path.rename(originals / f"00000{path.stem[-1]}.png")
-    assert gather(originals, out).pairing == "by equal file names"
+    assert pair_images(originals, out).pairing == "by equal file names"
 
 
 def test_numbered_outputs_ask_for_the_link_table(scenes):
     originals, out, _ = scenes
     with pytest.raises(UsageError, match="--linkage FILE .*deidentify --link-table"):
-        gather(originals, out)
+        pair_images(originals, out)
 
 
 def test_another_link_table_is_refused(scenes):
     originals, out, table = scenes
     table.write_text(table.read_text().replace('"release_digest": "', '"release_digest": "0'))
     with pytest.raises(UsageError, match="belongs to another release"):
-        gather(originals, out, linkage=read_linkage(table))
+        pair_images(originals, out, Pairing(linkage=read_linkage(table)))
     table.write_text("[" * 100_000)
     with pytest.raises(InputError, match="link.json: not a ksame link table"):
         read_linkage(table)
@@ -89,13 +89,13 @@ def test_recordings_are_named_as_not_judged(scenes):
     content = json.loads(file.read_bytes())
     content["files"]["000003.mp4"] = "0" * 64
     file.write_text(json.dumps(content))
-    missed = gather(originals, out, linkage=read_linkage(table)).missed
-    assert [(m.name, m.reason) for m in missed] == [("000003.mp4", "a recording: only pictures are judged")]
+    not_paired = pair_images(originals, out, Pairing(linkage=read_linkage(table))).not_paired
+    assert [(m.name, m.reason) for m in not_paired] == [("000003.mp4", "a recording: only pictures are judged")]
 
 
 def test_photographs_are_looked_at_as_photographs(scenes):
     originals, out, table = scenes
-    assert choose_eye(gather(originals, out, linkage=read_linkage(table)), None).view == "photographs"
+    assert choose_cropper(pair_images(originals, out, Pairing(linkage=read_linkage(table))), None).view == "photographs"
 
 
 @pytest.mark.parametrize(("between", "view"), [(0.46, "faces"), (0.32, "faces"), (0.15, "photographs")])
@@ -113,7 +113,7 @@ def test_nothing_is_bounded_by_a_scene_certificate(scenes):
 
 
 def attack(recogniser, scores):
-    return Judged(
+    return JudgedAttack(
         AttackRecord(
             scenario="naive",
             recogniser=recogniser,
@@ -149,8 +149,8 @@ def test_the_headline_of_photographs_is_about_faces_not_pixels():
     assert found.line.startswith("Of 30 people, 2 are still recognised by the strongest attack (sface, naive).")
     assert "Comparing pixels (eigenfaces, naive) finds the photograph that was altered for 28." in found.line
     assert found.rate == pytest.approx(2 / 30)
-    assert "the face cut out of each photograph" in found.explanation
+    assert "Judged was the face cut out of each photograph" in found.explanation
     assert SAME_PHOTOGRAPH in found.explanation
-    assert "whole pictures" in conclude(judged, pairs, None, "faces").explanation
+    assert "Judged were whole pictures" in conclude(judged, pairs, None, "faces").explanation
     assert conclude(judged, pairs, None, "faces").recogniser == "eigenfaces"
     assert conclude(judged[:1], pairs, None, "photographs").recogniser == "eigenfaces"

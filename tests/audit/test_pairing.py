@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 import ksame
-from ksame.audit.material import gather
+from ksame.audit.pairing import Pairing, pair_images
 from ksame.errors import InputError, UsageError
 
 
@@ -23,30 +23,30 @@ def both(tmp_path):
     return folder_of(tmp_path / "before", "a.png", "b.png"), folder_of(tmp_path / "after", "a.jpg", "b.png")
 
 
-def named(material):
-    return [(p.original.name, p.released.name, p.original.subject) for p in material.pairs]
+def named(pictures):
+    return [(p.original.name, p.released.name, p.original.subject) for p in pictures.pairs]
 
 
 def test_equal_names_whatever_the_ending(both):
-    material = gather(*both)
-    assert named(material) == [("a.png", "a.jpg", "a.png"), ("b.png", "b.png", "b.png")]
-    assert not material.missed
-    assert all(p.released.subject == p.original.subject for p in material.pairs)
+    pictures = pair_images(*both)
+    assert named(pictures) == [("a.png", "a.jpg", "a.png"), ("b.png", "b.png", "b.png")]
+    assert not pictures.not_paired
+    assert all(p.released.subject == p.original.subject for p in pictures.pairs)
 
 
 def test_sub_folders_are_people(tmp_path):
     before = folder_of(tmp_path / "before", "ann/1.png", "ann/2.png", "bob/1.png")
-    material = gather(before, folder_of(tmp_path / "after", "ann/1.png", "bob/1.png"))
-    assert named(material) == [("ann/1.png", "ann/1.png", "ann"), ("bob/1.png", "bob/1.png", "bob")]
-    assert [p.name for p in material.further] == ["ann/2.png"]
-    assert [(m.name, m.side) for m in material.missed] == [("ann/2.png", "original")]
+    pictures = pair_images(before, folder_of(tmp_path / "after", "ann/1.png", "bob/1.png"))
+    assert named(pictures) == [("ann/1.png", "ann/1.png", "ann"), ("bob/1.png", "bob/1.png", "bob")]
+    assert [p.name for p in pictures.further] == ["ann/2.png"]
+    assert [(m.name, m.side) for m in pictures.not_paired] == [("ann/2.png", "original")]
 
 
 def test_unequal_counts_are_named_on_both_sides(both):
     folder_of(both[0], "c.png")
     folder_of(both[1], "d.png")
-    missed = {(m.name, m.side, m.reason) for m in gather(*both).missed}
-    assert missed == {
+    not_paired = {(m.name, m.side, m.reason) for m in pair_images(*both).not_paired}
+    assert not_paired == {
         ("c.png", "original", "no released picture belongs to it"),
         ("d.png", "released", "no original belongs to it"),
     }
@@ -55,21 +55,21 @@ def test_unequal_counts_are_named_on_both_sides(both):
 def test_two_endings_of_one_name_need_the_exact_name(both):
     folder_of(both[0], "a.tif", "c.png")
     folder_of(both[1], "c.png")
-    material = gather(*both)
-    assert [pair[1] for pair in named(material)] == ["b.png", "c.png"]
-    assert ("a.jpg", "released") in {(m.name, m.side) for m in material.missed}
+    pictures = pair_images(*both)
+    assert [pair[1] for pair in named(pictures)] == ["b.png", "c.png"]
+    assert ("a.jpg", "released") in {(m.name, m.side) for m in pictures.not_paired}
 
 
 def test_nothing_in_common(tmp_path, both):
     with pytest.raises(UsageError, match=r"No released picture has the name.*a\.png.*x\.png.*--pairs") as error:
-        gather(both[0], folder_of(tmp_path / "other", "x.png", "y.png"))
+        pair_images(both[0], folder_of(tmp_path / "other", "x.png", "y.png"))
     assert error.value.exit_code == 2
 
 
 def test_a_table_of_pairs(tmp_path, both):
     table = tmp_path / "pairs.csv"
     table.write_text("original,released\na.png,b.png\nb.png,a.jpg\n")
-    assert named(gather(*both, pairs=table)) == [("a.png", "b.png", "a.png"), ("b.png", "a.jpg", "b.png")]
+    assert named(pair_images(*both, Pairing(pairs=table))) == [("a.png", "b.png", "a.png"), ("b.png", "a.jpg", "b.png")]
 
 
 @pytest.mark.parametrize(
@@ -87,14 +87,14 @@ def test_wrong_tables(tmp_path, both, text, message):
     table = tmp_path / "pairs.csv"
     table.write_text(text)
     with pytest.raises(InputError, match=message) as error:
-        gather(*both, pairs=table)
+        pair_images(*both, Pairing(pairs=table))
     assert error.value.exit_code == 5
 
 
 def test_one_single_person(tmp_path):
     before, after = folder_of(tmp_path / "one", "a.png"), folder_of(tmp_path / "two", "a.png")
     with pytest.raises(UsageError, match=r"one person \(a\.png\).*at least two people"):
-        gather(before, after)
+        pair_images(before, after)
 
 
 @pytest.mark.parametrize(("side", "message"), [(0, "no such folder"), (1, "no such folder")])
@@ -102,19 +102,19 @@ def test_no_folder(tmp_path, both, side, message):
     given = list(both)
     given[side] = tmp_path / "nowhere"
     with pytest.raises(InputError, match=message):
-        gather(*given)
+        pair_images(*given)
 
 
 def test_an_empty_folder(tmp_path, both):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no pictures inside"):
-        gather(both[0], tmp_path / "empty")
+        pair_images(both[0], tmp_path / "empty")
 
 
 def test_labels_by_whole_name_or_by_last_part(tmp_path, both):
     table = tmp_path / "labels.csv"
     table.write_text("file,subject,gender\nelsewhere/a.png,Ann,F\nb.png,,M\n")
-    pairs = gather(*both, labels=table).pairs
+    pairs = pair_images(*both, Pairing(labels=table)).pairs
     assert [(p.original.subject, dict(p.original.attributes)) for p in pairs] == [
         ("Ann", {"gender": "F"}),
         ("b.png", {"gender": "M"}),
@@ -125,21 +125,21 @@ def test_labels_of_other_pictures(tmp_path, both):
     table = tmp_path / "labels.csv"
     table.write_text("file,gender\nq.png,F\n")
     with pytest.raises(InputError, match=r"no row names a picture"):
-        gather(*both, labels=table)
+        pair_images(*both, Pairing(labels=table))
 
 
 def test_a_release_needs_its_link_table(released):
     faces, folder, _ = released
     with pytest.raises(UsageError, match=r"renumbered.*--linkage"):
-        gather(faces, folder)
+        pair_images(faces, folder)
 
 
 def test_a_link_table_pairs_a_release(released):
     faces, folder, linkage = released
-    material = gather(faces, folder, linkage=linkage)
-    assert len(material.pairs) == 24
-    assert not material.missed
-    assert {p.released.name: p.original.subject for p in material.pairs} == {
+    pictures = pair_images(faces, folder, Pairing(linkage=linkage))
+    assert len(pictures.pairs) == 24
+    assert not pictures.not_paired
+    assert {p.released.name: p.original.subject for p in pictures.pairs} == {
         f.released: f.subject for f in linkage.faces
     }
 
@@ -147,7 +147,7 @@ def test_a_link_table_pairs_a_release(released):
 def test_the_link_table_of_another_release(released):
     faces, folder, linkage = released
     with pytest.raises(UsageError, match="another release"):
-        gather(faces, folder, linkage=linkage.model_copy(update={"release_digest": "0" * 64}))
+        pair_images(faces, folder, Pairing(linkage=linkage.model_copy(update={"release_digest": "0" * 64})))
 
 
 def test_a_link_table_and_the_wrong_originals(released):
@@ -155,7 +155,7 @@ def test_a_link_table_and_the_wrong_originals(released):
     others = ksame.synthetic(3, size=(112, 88))
     strangers = ksame.FaceSet(others.images, others.subjects, names=("x", "y", "z"))
     with pytest.raises(UsageError, match="not among the originals"):
-        gather(strangers, folder, linkage=linkage)
+        pair_images(strangers, folder, Pairing(linkage=linkage))
 
 
 def test_a_missing_file_of_a_release(released, tmp_path):
@@ -163,10 +163,10 @@ def test_a_missing_file_of_a_release(released, tmp_path):
     shutil.copytree(folder, tmp_path / "copy")
     (tmp_path / "copy" / "faces" / "000004.png").unlink()
     with pytest.raises(UsageError, match=r"faces/000004\.png, which is not in the released folder"):
-        gather(faces, tmp_path / "copy", linkage=linkage)
+        pair_images(faces, tmp_path / "copy", Pairing(linkage=linkage))
 
 
 def test_pairs_and_linkage_together(released, tmp_path):
     faces, folder, linkage = released
     with pytest.raises(UsageError, match="not both"):
-        gather(faces, folder, linkage=linkage, pairs=tmp_path / "pairs.csv")
+        pair_images(faces, folder, Pairing(linkage=linkage, pairs=tmp_path / "pairs.csv"))

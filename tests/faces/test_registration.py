@@ -7,7 +7,8 @@ from skimage.transform import SimilarityTransform
 
 from drawn import drawn_faces
 from ksame.errors import InputError, UsageError
-from ksame.faces import Similarity, Template, register
+from ksame.faces import Template, register
+from ksame.geometry import Similarity
 
 points = st.integers(2, 8).flatmap(lambda n: arrays(np.float64, (n, 2), elements=st.integers(-500, 500).map(float)))
 similarities = st.builds(

@@ -3,7 +3,7 @@ import pytest
 
 from drawn import drawn_faces
 from ksame.faces.faceset import quantise
-from ksame.faces.sheet import MOST, contact_sheet
+from ksame.faces.sheet import MAX_FACES, contact_sheet
 
 
 def test_a_sheet_shows_every_face_in_rows():
@@ -25,5 +25,5 @@ def test_sheets_are_about_as_wide_as_high(n):
 
 
 def test_a_sheet_shows_at_most_so_many():
-    many = np.zeros((MOST + 50, 2, 2, 3), dtype=np.uint8)
-    assert contact_sheet(many, columns=10, gap=0).shape == (MOST // 10 * 2, 20, 3)
+    many = np.zeros((MAX_FACES + 50, 2, 2, 3), dtype=np.uint8)
+    assert contact_sheet(many, columns=10, gap=0).shape == (MAX_FACES // 10 * 2, 20, 3)

@@ -105,7 +105,7 @@ def test_a_box_cut_by_a_tile_gives_way_to_the_whole_face(detector, monkeypatch):
             return seen((1450, 100, 114, 240), 0.99)
         return seen((360, 25, 60, 60), 0.7) if tile.shape[1] == 750 else np.empty((0, 15))
 
-    monkeypatch.setattr(detector._network, "find", network)
+    monkeypatch.setattr(detector._network, "detect", network)
     found = detector.detect(np.zeros((300, 3000, 3), np.uint8))
     lefts = [detection.box[0] for detection in found]
     assert lefts == pytest.approx([1436 + 1450, 360 * 4 + 1.5]), "the right tile's own edge is the picture's"
@@ -117,7 +117,7 @@ def test_a_face_too_large_for_the_network_is_taken_from_the_reduced_copy(detecto
             return seen((200, 300, 600, 330), 0.99)
         return seen((50, 50, 150, 190), 0.7) if tile.shape[1] == 250 else np.empty((0, 15))
 
-    monkeypatch.setattr(detector._network, "find", network)
+    monkeypatch.setattr(detector._network, "detect", network)
     found = detector.detect(np.zeros((1000, 1000, 3), np.uint8))
     assert [detection.box[2:] for detection in found] == [(600, 760)]
 

@@ -126,11 +126,11 @@ def test_pull_takes_all_that_is_not_optional_and_tracks(tmp_path):
         return items
 
     assert toy_store(tmp_path).pull(track=track) == [tmp_path / "toy.onnx"]
-    assert seen == [("models", ["toy"])]
+    assert seen == [("fetching models", ["toy"])]
 
 
 def test_an_unknown_name_is_a_usage_error(tmp_path):
-    with pytest.raises(UsageError, match=r"no model called 'tpy'. Known models: extra, toy"):
+    with pytest.raises(UsageError, match=r"Unknown model 'tpy'. Choose one of: extra, toy"):
         toy_store(tmp_path).path("tpy")
 
 

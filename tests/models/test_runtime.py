@@ -9,7 +9,7 @@ from ksame.models.runtime import session
 
 
 def test_an_unknown_device_is_refused():
-    with pytest.raises(UsageError, match="no device 'tpu'. Choose one of: auto, cpu, cuda"):
+    with pytest.raises(UsageError, match="Unknown device 'tpu'. Choose one of: auto, cpu, cuda"):
         Finisher("tpu")
 
 

@@ -43,7 +43,7 @@ def by_opencv(file, rgb, score):
 @pytest.mark.parametrize("size", [(1100, 700), (640, 480), (333, 97), (192, 192), (65, 64)])
 def test_finds_what_opencv_finds(file, crowd, size, score):
     picture = cv2.resize(crowd, size, interpolation=cv2.INTER_AREA)
-    expected, found = by_opencv(file, picture, score), yunet(file).find(picture, score)
+    expected, found = by_opencv(file, picture, score), yunet(file).detect(picture, score)
     assert found.shape == expected.shape
     assert found[:, :14] == pytest.approx(expected[:, :14], abs=0.01)
     assert found[:, 14] == pytest.approx(expected[:, 14], abs=1e-4)
@@ -51,14 +51,14 @@ def test_finds_what_opencv_finds(file, crowd, size, score):
 
 def test_takes_pictures_smaller_than_its_coarsest_grid(file, crowd):
     for shape in [(1, 1), (31, 5), (33, 64)]:
-        assert yunet(file).find(np.zeros((*shape, 3), np.uint8), 0.3).shape == (0, 15)
+        assert yunet(file).detect(np.zeros((*shape, 3), np.uint8), 0.3).shape == (0, 15)
 
 
 def test_one_network_serves_all_threads_and_sizes(file, crowd):
     pictures = [crowd, crowd[:300, :500], crowd[30:, 200:]] * 4
-    alone = [yunet(file).find(picture, 0.3) for picture in pictures]
+    alone = [yunet(file).detect(picture, 0.3) for picture in pictures]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda picture: yunet(file).find(picture, 0.3), pictures))
+        together = list(pool.map(lambda picture: yunet(file).detect(picture, 0.3), pictures))
     assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
     assert yunet(file) is yunet(file)
 
@@ -80,7 +80,7 @@ def test_takes_less_time_than_opencv(file, crowd):
         opencv = least(lambda: network.detect(crowd))
     finally:
         cv2.setNumThreads(threads)
-    assert least(lambda: yunet(file).find(crowd, 0.6)) < 0.8 * opencv
+    assert least(lambda: yunet(file).detect(crowd, 0.6)) < 0.8 * opencv
 
 
 def test_mending_changes_sizes_and_blocks_and_no_weight(file):

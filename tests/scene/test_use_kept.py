@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tools.talking_head import write_talking_head
 
 from ksame.scene.config import Job
 from ksame.scene.job import run
-from ksame.synthetic.talking import write_talking_head
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks.scene_use import compare, measure

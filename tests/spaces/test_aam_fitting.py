@@ -3,7 +3,7 @@ import pytest
 from aam_cases import made_up_faces
 
 from ksame.errors import InputError, UsageError
-from ksame.faces import Similarity
+from ksame.geometry import Similarity
 from ksame.spaces.aam import Fitter, Params, build
 from ksame.spaces.aam.level import features
 
@@ -115,16 +115,16 @@ def test_directions_are_orthonormal(fitter):
 
 def test_simultaneous_step_equals_the_full_normal_equations(model, fitter):
     """Eliminating the texture first must give the step of the joint system."""
-    from ksame.spaces.aam.fitting import _Climb
-    from ksame.spaces.aam.level import look, normalised
+    from ksame.spaces.aam.fitting import _LevelFit
+    from ksame.spaces.aam.level import crop_features, normalised
 
     picture, truth = (a[0] for a in rendered(model, 1, 8))
     level = fitter.levels[0]
-    described, transform = look(level.warp, picture, truth + 1.0)
-    climb = _Climb(level, described, "simultaneous", 3.0)
-    climb.stiffness[:] = 0
+    described, transform = crop_features(level.warp, picture, truth + 1.0)
+    level_fit = _LevelFit(level, described, "simultaneous", 3.0)
+    level_fit.stiffness[:] = 0
     points, shape = level.project(transform.apply(truth + 1.0), 3.0)
-    move = climb._move(points, shape)
+    move = level_fit._move(points, shape)
     sample = normalised(level.warp.sample(described, points, smooth=False)).astype(float)
     modes = level.modes.astype(float)
     texture = modes @ (sample - level.template)
@@ -134,7 +134,7 @@ def test_simultaneous_step_equals_the_full_normal_equations(model, fitter):
     rest = sample - level.template - texture @ modes
     full = np.linalg.lstsq(joint.T, rest, rcond=None)[0]
     np.testing.assert_allclose(move, full[:7], rtol=2e-2, atol=1e-3)
-    np.testing.assert_allclose(climb.texture, texture + full[7:], atol=1e-3)
+    np.testing.assert_allclose(level_fit.texture, texture + full[7:], atol=1e-3)
 
 
 def test_flat_and_missing_photographs_fail_with_a_reason(model, fitter):

@@ -5,7 +5,7 @@ import pytest
 from aam_cases import made_up_faces
 
 from ksame.errors import InputError, UsageError
-from ksame.faces import Similarity
+from ksame.geometry import Similarity
 from ksame.spaces.aam import AppearanceModel, Params, build
 
 

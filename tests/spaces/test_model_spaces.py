@@ -52,7 +52,7 @@ def test_somebody_else_has_the_labels_of_the_group_and_nobodys_face():
     model = face_model()
     for label in ("F", "M"):
         members = codes[meshed.attribute("gender") == label]
-        drawn = np.stack([space.stranger(members, np.random.default_rng(s)) for s in range(20)])
+        drawn = np.stack([space.draw_person(members, np.random.default_rng(s)) for s in range(20)])
         assert (genders(model, drawn / space._weights) == label).mean() >= 0.7
         nearest = np.linalg.norm(drawn[:, None] - codes[None], axis=2).min(axis=1)
         assert nearest.min() > 0.3 * np.linalg.norm(codes - codes.mean(axis=0), axis=1).mean()
@@ -93,12 +93,9 @@ def test_k_same_m_keeps_the_contours_that_k_same_pixel_blurs():
     """Ghosts are contours averaged away: eyes and lips stay sharper where shapes are aligned first."""
     from benchmarks.model_release import sharpness
 
-    from ksame.photographs import Finder
-
     people = ksame.synthetic(20, size=(224, 176), seed=6, expressions=("smile",))
-    finder = Finder()
     found = {
-        name: sharpness(ksame.deidentify(people, ksame.recipe(name, k=10), seed=1)[0].faces, finder)
+        name: sharpness(ksame.deidentify(people, ksame.recipe(name, k=10), seed=1)[0].faces)
         for name in ("k-same-m", "k-same-pixel")
     }
     assert found["k-same-m"] > found["k-same-pixel"]

@@ -18,7 +18,7 @@ from ksame.models import RECOGNISERS
 
 if TYPE_CHECKING:
     from ksame.audit import AuditResult
-    from ksame.audit.sight import View
+    from ksame.audit.crops import View
 
 PIXEL_ATTACKERS = ("eigenfaces", "mahalanobis")
 DEFAULT = ("eigenfaces", "sface")
@@ -34,7 +34,7 @@ _VIEWS: dict[str, View | None] = {"auto": None, "faces": "faces", "photographs":
 @talk.guarded
 def audit_command(
     originals: Annotated[Path, typer.Argument(metavar="ORIGINALS", help="Folder of pictures before.")],
-    released: Annotated[Path, typer.Argument(metavar="RELEASED", help="Folder of pictures after, by whatever tool.")],
+    released: Annotated[Path, typer.Argument(metavar="RELEASED", help="Folder of pictures after, from any tool.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Report to write; audit.json appears beside it.")
     ] = Path("report.html"),
@@ -42,8 +42,7 @@ def audit_command(
         str,
         typer.Option(
             help=f"Recognisers: {', '.join((*PIXEL_ATTACKERS, *RECOGNISERS))}, or paths of ONNX files. "
-            "restored=FILE.onnx lets a network restore the released faces first and sface look at them; "
-            "dlib+restored=FILE.onnx: dlib."
+            "restored=FILE.onnx lets a network restore the released faces for sface; dlib+restored=FILE.onnx: for dlib."
         ),
     ] = ",".join(DEFAULT),
     scenarios: Annotated[
@@ -59,10 +58,11 @@ def audit_command(
     ] = None,
     earlier_linkage: Annotated[Path | None, typer.Option(help="Link table of the earlier release.")] = None,
     view: Annotated[
-        str, typer.Option(help="faces: registered crops. photographs: find the face in each. auto: look and see.")
+        str,
+        typer.Option(help="faces: registered crops. photographs: detect the face in each. auto: by a sample."),
     ] = "auto",
     by_hand: Annotated[
-        bool, typer.Option("--by-hand", help="Where no face is found after, look where it was before.")
+        bool, typer.Option("--by-hand", help="Where no face is found after, take the place it had before.")
     ] = False,
     compare: Annotated[
         list[Path] | None, typer.Option(help="audit.json of another release of the same originals; may be repeated.")
@@ -70,7 +70,7 @@ def audit_command(
     name: Annotated[
         str | None, typer.Option(help="What to call this release in comparisons: method, then strength.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="For folds, and what attacks draw by lot.")] = 0,
+    seed: Annotated[int, typer.Option(help="For folds, and what attacks draw at random.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier report.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
@@ -80,28 +80,29 @@ def audit_command(
     it stays with the publisher. Exit code 3: some pictures could not be judged (named); 4: a certificate's promise is
     broken.
     """
-    from ksame.audit import audit
+    from ksame.audit import AuditConfig, Pairing, audit, pair_images
     from ksame.audit.report import require_place
     from ksame.audit.scenes import read_linkage
 
     if view not in _VIEWS:
         raise UsageError(f"--view must be one of {', '.join(_VIEWS)}. Got {view!r}.")
     require_place(output, released, force=force)
+    config = AuditConfig(
+        attackers=_listed(attackers),
+        scenarios=None if scenarios is None else _listed(scenarios),
+        view=_VIEWS[view],
+        by_hand=by_hand,
+        name=name,
+        seed=seed,
+    )
+    link, earlier_link = (None if table is None else read_linkage(table) for table in (linkage, earlier_linkage))
     result = audit(
         originals,
         released,
-        attackers=_listed(attackers),
-        scenarios=None if scenarios is None else _listed(scenarios),
-        pairs=pairs,
-        linkage=None if linkage is None else read_linkage(linkage),
-        labels=labels,
-        earlier=earlier,
-        earlier_linkage=None if earlier_linkage is None else read_linkage(earlier_linkage),
-        view=_VIEWS[view],
-        by_hand=by_hand,
+        config,
+        pairing=Pairing(pairs, link, labels),
+        earlier=pair_images(originals, earlier, Pairing(linkage=earlier_link, labels=labels)) if earlier else None,
         compare=[_earlier(path) for path in compare or ()],
-        name=name,
-        seed=seed,
         track=talk.track,
     )
     finish(result, output)
@@ -158,7 +159,7 @@ def describe(result: AuditResult, output: Path) -> None:
 
 
 def exit_code(result: AuditResult) -> ExitCode:
-    """Return what the shell is told."""
+    """Return the exit code."""
     if result.verdict.outcome == "broken":
         return ExitCode.NOT_MET
     return ExitCode.WITHHELD if result.incomplete else ExitCode.DONE

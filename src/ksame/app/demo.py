@@ -11,14 +11,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from ksame.app import talk
+from ksame.arrays import ByteArray
 from ksame.attacks import AttackData, Eigenfaces, run_attack
 from ksame.deidentify import deidentify
 from ksame.errors import OutputError, whole_number
 from ksame.faces import FaceSet
-from ksame.faces.faceset import ByteArray, quantise
+from ksame.faces.faceset import quantise
 from ksame.faces.reading import encode_png
 from ksame.faces.sheet import contact_sheet
-from ksame.photographs import Finder, portrait_of
+from ksame.photographs import portrait_mesh, portrait_of
 from ksame.privacy.findings import passed
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import Release, require_free, write_release
@@ -28,14 +29,14 @@ from ksame.verification import verify
 
 _COMPARED = ("k-same-m", "k-same-pixel", "k-diff-furthest", "epsilon-k-map", "pixelate", "blur", "t-mask", "blackout")
 _SCENARIOS = ("naive", "reverse", "parrot")
-_MOST = 10_000  # people in the demo
+_MAX_PEOPLE = 10_000  # people in the demo
 _SIZE = (224, 176)
 
 
 def run_demo(output: Path, *, people: int, k: int, force: bool) -> None:
     """Write a release and before/after sheets below ``output`` and print what attacks achieve."""
     shared = recipe("k-same-m", k=k, grouping="mdav+refine")
-    whole_number("people", "demo", people, 2 * k, _MOST)
+    whole_number("people", "demo", people, 2 * k, _MAX_PEOPLE)
     folder = output / "release"
     require_free(folder, force=force)
     require_free(output / "scenes" / "after", force=force)
@@ -75,7 +76,7 @@ def _people(n: int) -> FaceSet:
 
     picture: NDArray[np.float32] = astronaut() / np.float32(255)  # type: ignore[no-untyped-call]
     with talk.working("finding the face in the photograph"):
-        mesh = Finder().find(picture)
+        mesh = portrait_mesh(picture)
     if isinstance(mesh, str):
         raise OutputError(f"The photograph of the demo shows no face: {mesh}. Run: ksame models verify.")
     real = portrait_of(picture, mesh, "astronaut")

@@ -16,7 +16,7 @@ from rich.table import Column, Table
 
 from ksame.app import talk
 from ksame.app.scene_report import clock
-from ksame.faces.faceset import ByteArray
+from ksame.arrays import ByteArray
 from ksame.scene.config import Job, JobConfig
 from ksame.scene.frames import Frames
 from ksame.scene.job import find_people
@@ -45,7 +45,7 @@ class Listed:
     unmeshed : int
         Frames without a mesh: there the person would be masked.
     confirmed : bool
-        Whether it surely is a face.
+        Whether a second opinion says that it is a face.
     """
 
     name: str
@@ -110,8 +110,8 @@ def _sheet(seen: Sequence[tuple[Media, Cast]], everyone: Everyone) -> ByteArray:
     """Show every person a few times, where they are seen best."""
     spots: dict[int, dict[int, list[tuple[str, Track]]]] = defaultdict(lambda: defaultdict(list))
     for name in everyone.people:
-        some = [(n, track, frame) for n, local in everyone.keys(name) for track, frame in _best(seen[n][1], local)]
-        for n, track, at in some[:_THUMBNAILS]:
+        best = [(n, track, frame) for n, local in everyone.keys(name) for track, frame in _best(seen[n][1], local)]
+        for n, track, at in best[:_THUMBNAILS]:
             spots[n][at].append((name, track))
     pictures: dict[str, list[tuple[str, ByteArray]]] = {name: [] for name in everyone.people}
     for n, due in spots.items():
@@ -143,15 +143,15 @@ def for_machines(listed: Listing) -> dict[str, Any]:
         "version": 1,
         "people": [
             {
-                "name": one.name,
-                "confirmed": one.confirmed,
-                "file": str(one.file),
-                "frames": one.frames,
-                "seconds": [one.first, one.last],
-                "height": one.size,
-                "frames_without_mesh": one.unmeshed,
+                "name": person.name,
+                "confirmed": person.confirmed,
+                "file": str(person.file),
+                "frames": person.frames,
+                "seconds": [person.first, person.last],
+                "height": person.size,
+                "frames_without_mesh": person.unmeshed,
             }
-            for one in listed.people
+            for person in listed.people
         ],
         "unreadable": {str(path): reason for path, reason in listed.failed.items()},
     }
@@ -160,18 +160,18 @@ def for_machines(listed: Listing) -> dict[str, Any]:
 def show(listed: Listing) -> None:
     """Print the list."""
     table = Table("person", Column("file", overflow="fold"), "frames", "from", "to", "height", "without mesh")
-    for one in listed.people:
+    for person in listed.people:
         table.add_row(
-            one.name if one.confirmed else f"{one.name} (not sure)",
-            escape(str(one.file)),
-            str(one.frames),
-            clock(one.first),
-            clock(one.last),
-            f"{one.size:.0f} px",
-            str(one.unmeshed or "–"),
+            person.name if person.confirmed else f"{person.name} (not sure)",
+            escape(str(person.file)),
+            str(person.frames),
+            clock(person.first),
+            clock(person.last),
+            f"{person.size:.0f} px",
+            str(person.unmeshed or "–"),
         )
     talk.show(table)
     if not listed.people:
-        talk.say("[yellow]No face was found.[/] Look for yourself: what is not found is not changed.")
+        talk.say("[yellow]No face was found.[/] Check the pictures: what is not found is not changed.")
     for reason in listed.failed.values():
         talk.say(f"[yellow]left out[/] {escape(reason)}")

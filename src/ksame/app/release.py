@@ -13,7 +13,7 @@ from rich.markup import escape
 from ksame.app import talk
 from ksame.app.audit import exit_code, finish, for_machines
 from ksame.app.source import Request, load_reference, load_source
-from ksame.audit import AuditResult, audit
+from ksame.audit import AuditConfig, AuditResult, Pairing, audit
 from ksame.audit.report import require_place
 from ksame.deidentify import deidentify
 from ksame.errors import ExitCode, KsameError, PrivacyWarning, UsageError
@@ -164,7 +164,7 @@ def run_release(options: Options) -> Result:
 def _audited(report: Path, folder: Path, faces: FaceSet, linkage: Linkage) -> AuditResult:
     """Attack the files just written, with the faces they were made from."""
     try:
-        result = audit(faces, folder, linkage=linkage, view="faces", track=talk.track)
+        result = audit(faces, folder, AuditConfig(view="faces"), pairing=Pairing(linkage=linkage), track=talk.track)
     except KsameError as error:
         raise type(error)(f"The release was written to {folder}, but could not be audited. {error}") from error
     finish(result, report)

@@ -1,4 +1,4 @@
-"""How commands talk: words and bars on stderr, data on stdout, one exit code for each kind of trouble."""
+"""Messages and progress bars on stderr, data on stdout, one exit code for each kind of error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 console = Console(stderr=True, soft_wrap=True)
-"""For talk: messages, warnings, bars."""
+"""For messages, warnings and progress bars."""
 
 
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
@@ -71,7 +71,7 @@ def _show_warning(
 
 
 def plain(text: str) -> str:
-    r"""Return a text that may come from a stranger's file, safe to be shown: no markup, nothing that steers a terminal.
+    r"""Return a text from any file, safe to be shown: no markup, no control characters.
 
     Examples
     --------
@@ -84,15 +84,15 @@ def plain(text: str) -> str:
 
 def track(items: Iterable[T], what: str) -> Iterable[T]:
     """Yield the items under a progress bar."""
-    with _progress() as progress:
-        yield from progress.track(items, description=what)
+    with _bars() as bars:
+        yield from bars.track(items, description=what)
 
 
 @contextmanager
 def bars() -> Iterator[Callable[[str, int, int], None]]:
     """Give a callback that shows what is being done, how much of it is done and how much there is."""
     tasks: dict[str, TaskID] = {}
-    with _progress() as progress:
+    with _bars() as progress:
 
         def show_progress(what: str, done: int, total: int) -> None:
             if what not in tasks:
@@ -107,12 +107,12 @@ def bars() -> Iterator[Callable[[str, int, int], None]]:
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show that something is going on, and for how long."""
-    with _progress() as progress:
-        progress.add_task(what, total=None)
+    with _bars() as bars:
+        bars.add_task(what, total=None)
         yield
 
 
-def _progress() -> Progress:
+def _bars() -> Progress:
     return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from ksame.faces.faceset import FloatArray, IntArray, subject_means
+from ksame.arrays import FloatArray, IntArray
+from ksame.faces.faceset import subject_means
 from ksame.spaces.pca import fit_pca
 from ksame.spaces.reference import cross_squared_distances
 
@@ -25,7 +26,7 @@ own drops or adds detail in the others."""
 
 
 def difference_votes(released: FloatArray, originals: FloatArray) -> FloatArray:
-    """Count for every released face and original how many other pairings go with this one, (n_released, n_originals).
+    """Count for every released face and original how many other pairs agree with this pair, (n_released, n_originals).
 
     k-Diff-furthest moves all faces of a cluster by one vector (Sun et al. 2015, eq. 1), so that the difference between
     two released faces is the difference between their originals. The pairing of i with j gets a vote from that of i'
@@ -49,9 +50,9 @@ def difference_votes(released: FloatArray, originals: FloatArray) -> FloatArray:
     if not radius > 0 or not len(i) or not len(j):
         return votes
     tree = cKDTree(x[j] - x[other_j])
-    near, found = tree.query(r[i] - r[other_i], k=range(1, min(8, len(j)) + 1), distance_upper_bound=radius)
+    near, index = tree.query(r[i] - r[other_i], k=range(1, min(8, len(j)) + 1), distance_upper_bound=radius)
     row, column = np.nonzero(np.isfinite(near))
-    np.add.at(votes, (i[row], j[found[row, column]]), 1.0)
+    np.add.at(votes, (i[row], j[index[row, column]]), 1.0)
     return votes
 
 
@@ -84,12 +85,12 @@ def insider_codes(
     which: NDArray[np.intp],
     truth: Sequence[str] | NDArray[np.str_],
     originals: FloatArray,
-    known: ArrayLike,
+    subjects: ArrayLike,
 ) -> tuple[FloatArray, IntArray]:
-    """Return what an insider reckons for every released face: k times the shared face, less the members they know.
+    """Return what an insider computes for every released face: k times the shared face, less the members they know.
 
-    Whoever knows all members of a k-Same group but one, and their originals, gets the original of the last one exactly,
-    but for rounding: the mean hides nobody from the others (Newton et al. 2005 promise nothing of the kind).
+    Somebody who knows all members of a k-Same group but one, and their originals, gets the original of the last one up
+    to rounding: the mean hides nobody from the others (Newton et al. 2005 promise nothing of the kind).
 
     Parameters
     ----------
@@ -97,19 +98,18 @@ def insider_codes(
     which : ndarray of shape (n_released,)
         Which released faces are equal: those form a group.
     truth : sequence of length n_released
-        Whom each released face stands for: an insider knows this of all members but the one reckoned.
-    originals : ndarray of shape (n_originals, n_features)
-    known : array of subjects, (n_originals,)
+        Whom each released face stands for.
+    originals, subjects : ndarray of shape (n_originals, n_features) and (n_originals,)
 
     Returns
     -------
-    reckoned : ndarray of shape (n_released, n_features)
+    computed : ndarray of shape (n_released, n_features)
     members : ndarray of shape (n_released,)
         How many people share each face.
     """
-    means, who = subject_means(originals, np.asarray(known))
+    means, who = subject_means(originals, np.asarray(subjects))
     row = {str(subject): i for i, subject in enumerate(who)}
-    reckoned = np.array(released, dtype=np.float64)
+    computed = np.array(released, dtype=np.float64)
     members = np.ones(len(released), dtype=np.intp)
     people = np.asarray(truth)
     for group in np.unique(which):
@@ -119,5 +119,5 @@ def insider_codes(
         for i in inside:
             members[i] = len(shared)
             if len(shared) > 1 and str(people[i]) in row:
-                reckoned[i] = len(shared) * released[i] - (total - means[row[str(people[i])]])
-    return reckoned, members
+                computed[i] = len(shared) * released[i] - (total - means[row[str(people[i])]])
+    return computed, members

@@ -10,9 +10,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ksame.arrays import FloatArray
 from ksame.attacks.scoring import Verdict, clopper_pearson, cmc, rank1_scores, roc, verdict
 from ksame.errors import InputError
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.faces.faceset import FaceSet
 
 FALSE_ACCEPT_RATES = (0.01, 0.001)
 """Rates at which the true accept rate is reported."""
@@ -78,8 +79,8 @@ class AttackData:
     originals : FaceSet
         Faces whose subjects the attacker knows.
     released : FaceSet
-        De-identified faces; their ``subjects`` are the truth, which no attack looks at before scoring. Released faces
-        and originals go together by subject, not by position.
+        De-identified faces; their ``subjects`` are the truth, which no attack uses before scoring. Released faces and
+        originals go together by subject, not by position.
     training : FaceSet, optional
         People outside both, for a recogniser to learn from.
     imitate : callable, optional
@@ -112,10 +113,8 @@ class AttackResult:
 
     Attributes
     ----------
-    scenario, recogniser : str
-    params : mapping of str to anything JSON can hold
-        The recogniser's settings and the size of what it learned.
-    n_probes, n_gallery : int
+    params : mapping
+        The recogniser's settings and the size of what it learned, ready for JSON.
     subjects : ndarray of shape (n_probes,)
         Whom the probes really show.
     scores : ndarray of shape (n_probes,)
@@ -133,10 +132,8 @@ class AttackResult:
     notes : tuple of str
         What readers should know: who trained the recogniser, what was detected, what was left out.
     distances : ndarray of shape (n_probes, n_gallery)
-    gallery : FaceSet
-        What the probes were compared with.
-    probes : FaceSet
-        What was compared: what the attacker saw, after restoration if there was any.
+    probes, gallery : FaceSet
+        What was compared with what, after restoration if there was any.
     """
 
     scenario: str
@@ -221,22 +218,17 @@ def _verification(
 def compare(recogniser: Recogniser, probes: FaceSet, gallery: FaceSet) -> FloatArray:
     """Return distances, (n_probes, n_gallery), with exactly equal rows and columns for equal faces.
 
-    Every different face is looked at once, which keeps the ties of k-Same exact and saves its work.
+    Every different face is compared once, which keeps the ties of k-Same exact and saves time.
     """
-    some, row = distinct(probes)
-    others, column = distinct(gallery)
-    return recogniser.distances(probes.take(some), gallery.take(others))[np.ix_(row, column)]
+    probe, row = distinct(probes)
+    face, column = distinct(gallery)
+    return recogniser.distances(probes.take(probe), gallery.take(face))[np.ix_(row, column)]
 
 
 def distinct(faces: FaceSet) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Find equal faces: same pixels and, where there are any, same landmarks.
 
-    Returns
-    -------
-    first : ndarray of shape (n_distinct,)
-        Where each different face stands first.
-    which : ndarray of shape (n_faces,)
-        Which of the different faces each face is.
+    Returns where each different face stands first, (n_distinct,), and which of them each face is, (n_faces,).
     """
     seen: dict[bytes, int] = {}
     first: list[int] = []
@@ -249,3 +241,21 @@ def distinct(faces: FaceSet) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
             first.append(i)
         which[i] = seen[key]
     return np.array(first, dtype=np.intp), which
+
+
+def connected(first: ArrayLike, second: ArrayLike) -> NDArray[np.intp]:
+    """Number faces, (n_faces,), so that those which share either label, directly or over others, share a number.
+
+    Examples
+    --------
+    >>> connected(["ann", "ann", "bob", "eve"], [0, 1, 1, 2]).tolist()
+    [0, 0, 0, 1]
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    _, rows = np.unique(np.asarray(first), return_inverse=True)
+    _, columns = np.unique(np.asarray(second), return_inverse=True)
+    columns = columns + rows.max() + 1
+    links = coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(columns.max() + 1,) * 2)
+    return np.asarray(connected_components(links, directed=False)[1][rows], dtype=np.intp)

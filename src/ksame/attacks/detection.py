@@ -1,4 +1,4 @@
-"""What was done to a picture, found out from the picture: pixelation by run lengths, blur by its spectrum.
+"""Detect what was done to a picture from the picture itself: pixelation by run lengths, blur by its spectrum.
 
 The automatic parrot (Gross et al. 2006, section 6.2.1) needs to know how strongly a face was pixelated or blurred, and
 finds it in the face itself.
@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.attacks.spectrum import cosines, power, squared_frequencies
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.faces.faceset import FaceSet
 from ksame.faces.filters import blur, pixelate
 
 CONTRAST = 1.5
 """How much stronger changes on the lines of the grid must be than elsewhere. Portraits that are not pixelated, JPEG or
 not, masked, blurred or noisy, stay below 1.4; pixelated ones exceed 1.7 from p = 4 on after JPEG of quality 80."""
 
-LEAST_SIGMA = 0.7
+MIN_SIGMA = 0.7
 """Blur below which a picture counts as sharp, in pixels."""
 
 _NOISES = tuple(times / 12.0 / 255.0**2 for times in (1.0, 2.0, 4.0, 8.0))
@@ -36,7 +37,7 @@ class Pixelation:
     offset: tuple[int, int] = (0, 0)
 
     def apply(self, images: NDArray[Any]) -> FloatArray:
-        """Pixelate images of shape (n, height, width, channels) alike."""
+        """Pixelate images of shape (n, height, width, channels) in the same way."""
         return pixelate(images, self.p, self.offset)
 
     def __str__(self) -> str:
@@ -50,7 +51,7 @@ class Blurring:
     sigma: float
 
     def apply(self, images: NDArray[Any]) -> FloatArray:
-        """Blur images of shape (n, height, width, channels) alike."""
+        """Blur images of shape (n, height, width, channels) in the same way."""
         return blur(images, self.sigma)
 
     def __str__(self) -> str:
@@ -82,12 +83,12 @@ def detect_pixelation(image: NDArray[Any]) -> Pixelation | None:
     """
     votes = [np.abs(np.diff(np.asarray(image, dtype=np.float64), axis=axis)) for axis in (1, 0)]
     profiles = [votes[0].mean(axis=(0, 2)), votes[1].mean(axis=(1, 2))]
-    best, found = CONTRAST, None
+    best, pixelation = CONTRAST, None
     for p in range(2, min(image.shape[:2]) // 4 + 1):
         contrast, offset = _contrast(profiles, p)
         if contrast > best:
-            best, found = contrast, Pixelation(p, offset)
-    return found
+            best, pixelation = contrast, Pixelation(p, offset)
+    return pixelation
 
 
 def _contrast(profiles: list[FloatArray], p: int) -> tuple[float, tuple[int, int]]:
@@ -118,14 +119,9 @@ class BlurDetector:
     A Gaussian blur multiplies the cosine coefficient at frequency w by exp(-sigma² w² / 2). Coefficients of faces are
     taken as normal with the power learned from sharp ones, plus white noise from rounding to 8 bits and a little
     compression; sigma and noise are what makes a picture likeliest. Strong compression, which is not white, misleads.
-
-    Attributes
-    ----------
-    power : ndarray of shape (height, width)
-        Mean square of the coefficients of sharp faces.
     """
 
-    power: FloatArray
+    power: FloatArray  # (height, width): mean square of the coefficients of sharp faces
 
     @classmethod
     def learn(cls, sharp: FaceSet) -> BlurDetector:
@@ -157,7 +153,7 @@ class BlurDetector:
         """Return the estimated sigma, in pixels, of an image of shape (height, width, channels)."""
         from scipy.optimize import minimize_scalar
 
-        # brightness as a whole, the first coefficient, tells nothing
+        # the first coefficient is the overall brightness, which says nothing about blur
         squares = (cosines(image[None])[0] ** 2).mean(axis=2).ravel()[1:]
         constants, inverses = self._table
         at, noise = divmod(int(np.argmin(constants + inverses @ squares.astype(np.float32))), len(_NOISES))
@@ -174,14 +170,14 @@ class BlurDetector:
         if image.max() == image.min():
             return None
         sigma = self.sigma(image)
-        return Blurring(sigma) if sigma >= LEAST_SIGMA else None
+        return Blurring(sigma) if sigma >= MIN_SIGMA else None
 
 
 def detect_levels(images: NDArray[Any], sharp: FaceSet) -> list[Level | None]:
-    """Find out what was done to each image.
+    """Detect what was done to each image.
 
-    Pixelation is found in each image by itself. Blur is too, but all blurred ones are then given the median: whoever
-    blurs a set of faces blurs them alike, and a few levels are quicker to imitate than many.
+    All blurred images get the median blur: a set of faces is usually blurred by one level, and a few levels are quicker
+    to imitate than many.
 
     Parameters
     ----------
@@ -191,7 +187,7 @@ def detect_levels(images: NDArray[Any], sharp: FaceSet) -> list[Level | None]:
     """
     detector = BlurDetector.learn(sharp)
     blocks = [detect_pixelation(image) for image in images]
-    blurs = [None if found else detector.detect(image) for image, found in zip(images, blocks, strict=True)]
-    sigmas = [found.sigma for found in blurs if found]
+    blurs = [None if block else detector.detect(image) for image, block in zip(images, blocks, strict=True)]
+    sigmas = [blur.sigma for blur in blurs if blur]
     common = Blurring(float(np.median(sigmas))) if sigmas else None
-    return [found or (common if soft else None) for found, soft in zip(blocks, blurs, strict=True)]
+    return [block or (common if blur else None) for block, blur in zip(blocks, blurs, strict=True)]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.attacks.arithmetic import CLOSE, spacing
-from ksame.faces.faceset import FloatArray
 from ksame.spaces.reference import cross_squared_distances
 
 _PARTNERS = 8
@@ -20,70 +20,47 @@ _PARTNERS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
-    """The distinct faces of one release.
+class DistinctFaces:
+    """The distinct faces of one release."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_distinct, n_features)
-    copies : ndarray of shape (n_distinct,)
-    people : tuple of frozenset of str, of length n_distinct
-        Whom each stands for: the truth, which only scoring looks at.
-    """
-
-    codes: FloatArray
-    copies: NDArray[np.intp]
-    people: tuple[frozenset[str], ...]
+    codes: FloatArray  # (n_distinct, n_features)
+    copies: NDArray[np.intp]  # (n_distinct,)
+    people: tuple[frozenset[str], ...]  # whom each stands for: the truth, used by scoring only
 
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """What two faces tell together.
+    """What the difference of two faces says."""
 
-    Attributes
-    ----------
-    distances : ndarray of shape (n_originals,)
-        How far each original is from the person who makes the difference.
-    people : frozenset of str
-        Who really makes it; empty where the two faces have nothing to do with each other.
-    """
-
-    distances: FloatArray
-    people: frozenset[str]
+    distances: FloatArray  # (n_originals,): how far each original is from the person who makes the difference
+    people: frozenset[str]  # who really makes it; empty where the two faces have nothing to do with each other
 
 
-def differences(gone: Shown, new: Shown, originals: FloatArray) -> list[Difference]:
-    """Subtract from every face that is gone the new face that explains somebody's leaving or joining best.
+def differences(gone: DistinctFaces, new: DistinctFaces, originals: FloatArray) -> list[Difference]:
+    """Subtract from each face of ``gone`` the face of ``new`` that best explains that somebody left or joined.
 
-    Where some differences lie close to an original, the attacker trusts only those.
-
-    Parameters
-    ----------
-    gone : Shown
-        Faces of the earlier release that the later one does not have.
-    new : Shown
-        Faces of the later release that the earlier one does not have.
-    originals : ndarray of shape (n_originals, n_features)
+    ``gone`` are faces of the earlier release only, ``new`` of the later one only. Where differences lie close to an
+    original, the attacker trusts only those.
     """
     if not len(gone.codes) or not len(new.codes):
         return []
     nearest = np.argsort(cross_squared_distances(gone.codes, new.codes), axis=1)[:, :_PARTNERS]
-    found = []
+    best = []
     for row, partners in enumerate(nearest):
-        tried = [_one(gone, row, new, int(column), originals) for column in partners]
-        found.append(min(tried, key=lambda one: float(one.distances.min())))
+        pairs = [_difference(gone, row, new, int(column), originals) for column in partners]
+        best.append(min(pairs, key=lambda pair: float(pair.distances.min())))
     close = CLOSE * spacing(originals)
-    return [one for one in found if one.distances.min() <= close] or found
+    return [difference for difference in best if difference.distances.min() <= close] or best
 
 
-def _one(gone: Shown, row: int, new: Shown, column: int, originals: FloatArray) -> Difference:
+def _difference(gone: DistinctFaces, row: int, new: DistinctFaces, column: int, originals: FloatArray) -> Difference:
     before, after = int(gone.copies[row]), int(new.copies[column])
     r, s = gone.codes[row], new.codes[column]
     left, joined = gone.people[row] - new.people[column], new.people[column] - gone.people[row]
     if before != after:
         person = (before * r - after * s) / (before - after)
         return Difference(np.linalg.norm(originals - person, axis=1), left if before > after else joined)
-    # as many as before: somebody was exchanged, and before * (r - s) is the one who left less the one who joined
+    # as many as before: somebody was exchanged, and before * (r - s) is who left less who joined
     squares = cross_squared_distances(before * (r - s) + originals, originals)
     np.fill_diagonal(squares, np.inf)
     return Difference(np.sqrt(squares.min(axis=0)), left)

@@ -1,4 +1,4 @@
-"""Deep recognisers as attackers: faces are found, embedded and compared, and nothing is embedded twice."""
+"""Deep recognisers as attackers: faces are detected, embedded and compared; nothing is embedded twice."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import ByteArray, FloatArray
 from ksame.errors import InputError, OutputError
-from ksame.faces.faceset import ByteArray, FaceSet, FloatArray, quantise
+from ksame.faces.faceset import FaceSet, quantise
 from ksame.models import Recogniser as Network
 from ksame.models import detect, five_points
 from ksame.models.landmarker import N_POINTS
@@ -26,7 +27,7 @@ _N_FIVE = len(_PLACE)
 
 
 class EmbeddingCache:
-    """Keeps what was found in pictures and what became of them, by the bytes of the picture.
+    """Keeps points and vectors of pictures, by the bytes of the picture.
 
     Parameters
     ----------
@@ -101,16 +102,16 @@ class Embedding:
 
     def fit(self, training: FaceSet) -> Embedding:
         """Learn where faces lie in the pictures; the network itself stays as it is."""
-        found = [points for points in map(self._found, *_split(training)) if points is not None]
+        located = [points for points in map(self._points, *_split(training)) if points is not None]
         size = np.array([training.shape[2], training.shape[1]], dtype=np.float64)
-        return replace(self, place_=np.median(found, axis=0) / size if found else None)
+        return replace(self, place_=np.median(located, axis=0) / size if located else None)
 
     def vectors(self, faces: FaceSet) -> FloatArray:
         """Return unit vectors, (n_faces, n_numbers)."""
         place = np.array(_PLACE) if self.place_ is None else self.place_
         rows = []
         for image, mesh in zip(*_split(faces), strict=True):
-            points = self._found(image, mesh)
+            points = self._points(image, mesh)
             if points is None:
                 points = place * [image.shape[1], image.shape[0]]
             key = _key(self.network.name, image, points)
@@ -127,12 +128,12 @@ class Embedding:
 
     def remarks(self, faces: FaceSet) -> tuple[str, ...]:
         """Say in how many faces no face was found."""
-        lost = sum(points is None for points in map(self._found, *_split(faces)))
+        lost = sum(points is None for points in map(self._points, *_split(faces)))
         if not lost:
             return ()
         return (f"no face found in {lost} of {len(faces)} pictures; it was taken to be where faces usually are",)
 
-    def _found(self, image: ByteArray, mesh: FloatArray | None) -> FloatArray | None:
+    def _points(self, image: ByteArray, mesh: FloatArray | None) -> FloatArray | None:
         """Return the five points, (5, 2), from the mesh or from a detector; None where there is no face."""
         if mesh is not None:
             return mesh[:, :2] if len(mesh) == _N_FIVE else five_points(mesh)

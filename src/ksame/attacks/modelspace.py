@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from ksame.faces.faceset import FaceSet, FloatArray, subject_means
+from ksame.arrays import FloatArray
+from ksame.faces.faceset import FaceSet, subject_means
 from ksame.spaces.base import FaceSpace
 from ksame.spaces.eigen import EigenSpace
 from ksame.spaces.facemodel.space import FaceModelSpace
@@ -60,7 +61,7 @@ class Posterior:
 
     A model is the mean code of a subject's gallery images, p(probe | model) a normal density of one scale for all. The
     scale is the spread of a person's images around their mean, where the training set has several of somebody, and
-    otherwise what :meth:`ksame.spaces.FaceModels.scale` reckons. The distance returned is the root of -2 log p, so that
+    otherwise :meth:`ksame.spaces.FaceModels.scale`. The distance returned is the root of -2 log p, so that
     adding squares over a set of one subject's images gives the posterior of the set.
 
     Parameters

@@ -31,7 +31,7 @@ class Split:
     training : FaceSet, optional
         Of other people.
     same_photographs : bool
-        Whether probes may be the very photographs of the gallery, as in Newton et al. (2005). Otherwise they are other
+        Whether probes may be the photographs of the gallery, as in Newton et al. (2005). Otherwise they are other
         photographs of the same people, as FERET's fa and fb are.
     """
 
@@ -42,26 +42,18 @@ class Split:
 
     def __post_init__(self) -> None:
         people, pictures = set(self.gallery.subjects), _photographs(self.gallery)
-        strangers = set(self.probes.subjects) - people
-        if strangers:
-            raise InputError(f"Probes must show people of the gallery; {min(strangers)} is not in it.")
+        missing = set(self.probes.subjects) - people
+        if missing:
+            raise InputError(f"Probes must show people of the gallery; {min(missing)} is not in it.")
         if not self.same_photographs:
             _refuse(pictures & _photographs(self.probes), "photographs are in the gallery and among the probes")
         if self.training is not None:
             _refuse(set(self.training.subjects) & people, "people are in the training set and in the gallery")
-            seen = pictures | _photographs(self.probes)
-            _refuse(seen & _photographs(self.training), "photographs are in the training set and attacked too")
+            attacked = pictures | _photographs(self.probes)
+            _refuse(attacked & _photographs(self.training), "photographs are in the training set and attacked too")
 
     def attacked(self, released: FaceSet, imitate: Imitation | None = None) -> AttackData:
-        """Return what an attacker holds once the probes were released.
-
-        Parameters
-        ----------
-        released : FaceSet
-            The probes, de-identified, with the subjects they stand for.
-        imitate : callable, optional
-            The method, as the attacker runs it.
-        """
+        """Return what an attacker holds once the probes were released, with the subjects that they stand for."""
         others = set(released.subjects) - set(self.probes.subjects)
         if others:
             raise InputError(f"Only the probes may be released; {min(others)} is not among them.")
@@ -76,21 +68,21 @@ def same_photograph_split(faces: FaceSet, *, training: float = 0.0, seed: int = 
     training : float
         Share of the people who train; nobody by default, as in Newton et al. (2005).
     """
-    learn, rest = _people(faces, training, seed)
-    return Split(rest, rest, learn, same_photographs=True)
+    learn, others = _people(faces, training, seed)
+    return Split(others, others, learn, same_photographs=True)
 
 
 def other_photograph_split(faces: FaceSet, *, training: float = TRAINING, seed: int = 0) -> Split:
     """Split as in FERET: one photograph of everybody in the gallery, the others are probes.
 
-    Who trains, and which photograph goes into the gallery, is drawn by lot. People with a single photograph are only in
-    the gallery.
+    Who trains, and which photograph goes into the gallery, is drawn at random. People with a single photograph are in
+    the gallery only.
     """
-    learn, rest = _people(faces, training, seed)
-    first = _one_each(rest.subjects, np.random.default_rng([seed, 1]))
+    learn, others = _people(faces, training, seed)
+    first = _one_each(others.subjects, np.random.default_rng([seed, 1]))
     if first.all():
         raise InputError("No person has two photographs; there is nothing to probe with. Use same_photograph_split.")
-    return Split(rest.take(first), rest.take(~first), learn, same_photographs=False)
+    return Split(others.take(first), others.take(~first), learn, same_photographs=False)
 
 
 def label_split(
@@ -100,16 +92,16 @@ def label_split(
 
     Faces with other values of the label are left out, and so are probes of people without a gallery face.
     """
-    learn, rest = _people(faces, training, seed)
-    values = rest.attribute(label)
+    learn, others = _people(faces, training, seed)
+    values = others.attribute(label)
     for value in (gallery, probes):
         if value not in values:
             raise InputError(f"No face has the {label} {value!r}; there are: {', '.join(sorted(set(values)))}.")
-    known = rest.take(values == gallery)
-    probed = (values == probes) & np.isin(rest.subjects, known.subjects)
+    in_gallery = others.take(values == gallery)
+    probed = (values == probes) & np.isin(others.subjects, in_gallery.subjects)
     if not probed.any():
         raise InputError(f"Nobody has faces of both the {label} {gallery!r} and {probes!r}.")
-    return Split(known, rest.take(probed), learn, same_photographs=False)
+    return Split(in_gallery, others.take(probed), learn, same_photographs=False)
 
 
 def _people(faces: FaceSet, training: float, seed: int) -> tuple[FaceSet | None, FaceSet]:
@@ -128,7 +120,7 @@ def _people(faces: FaceSet, training: float, seed: int) -> tuple[FaceSet | None,
 
 
 def _one_each(subjects: NDArray[np.str_], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Mark one face of every subject, drawn by lot."""
+    """Mark one face per subject, drawn at random."""
     order = rng.permutation(len(subjects))
     _, first = np.unique(subjects[order], return_index=True)
     marked = np.zeros(len(subjects), dtype=bool)

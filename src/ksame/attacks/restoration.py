@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.attacks.detection import Blurring, Level, Pixelation
 from ksame.attacks.spectrum import cosines, frequencies, from_cosines, power, squared_frequencies
 from ksame.errors import parameter_error
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.faces.faceset import FaceSet
 from ksame.faces.filters import block_starts
 
 NOISE = 1.0 / 255.0
@@ -23,18 +24,11 @@ Operator = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """A Gaussian random field: what faces look like before anything was seen of this one.
+    """A Gaussian random field: what faces look like before anything was seen of this one."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (height, width, channels), or None
-        None stands for the mean brightness of the picture to be restored.
-    power : ndarray of shape (height, width)
-        Variance of every cosine coefficient around the mean.
-    """
-
+    # (height, width, channels): None stands for the mean brightness of the picture to be restored
     mean: FloatArray | None
-    power: FloatArray
+    power: FloatArray  # (height, width): variance of every cosine coefficient around the mean
 
     @classmethod
     def smooth(cls, height: int, width: int, strength: float = 1e-4) -> Prior:
@@ -64,15 +58,8 @@ def enhance(images: NDArray[Any], level: Level, prior: Prior, noise: float = NOI
 
     The maximum a posteriori estimate of Hardie, Barnard and Armstrong (1997, section III), used by Gross et al. (2006,
     section 6.2.2): observed is a linear function of the original plus noise, originals follow the prior. For a blur all
-    is diagonal; for block means the system has one unknown a block and is solved by conjugate gradients.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, height, width, channels)
-    level : Pixelation or Blurring
-    prior : Prior
-    noise : float
-        Standard deviation of an observed pixel.
+    is diagonal; for block means the system has one unknown per block and is solved by conjugate gradients. ``noise`` is
+    the standard deviation of an observed pixel.
     """
     if not noise > 0:
         raise parameter_error("noise", "enhance", "a positive number", noise)
@@ -98,7 +85,7 @@ def enhance(images: NDArray[Any], level: Level, prior: Prior, noise: float = NOI
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
-    """Block means as a linear operator between images and one value a block."""
+    """Block means as a linear operator between images and one value per block."""
 
     starts: tuple[NDArray[np.intp], NDArray[np.intp]]
     lengths: tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -154,21 +141,12 @@ def _folded(full: FloatArray, axis: int, count: int, p: int) -> FloatArray:
 
 
 def conjugate_gradients(
-    apply: Operator, target: FloatArray, precondition: Operator, tolerance: float = 1e-4, most: int = 200
+    apply: Operator, target: FloatArray, precondition: Operator, tolerance: float = 1e-4, max_steps: int = 200
 ) -> FloatArray:
-    """Solve symmetric positive definite systems, one for each row of ``target``, by preconditioned conjugate gradients.
+    """Solve symmetric positive definite systems, one per row of ``target``, by preconditioned conjugate gradients.
 
-    Parameters
-    ----------
-    apply : callable
-        The matrix times arrays of the shape of ``target``, row by row.
-    target : ndarray of shape (n, ...)
-    precondition : callable
-        About the inverse of the matrix, likewise.
-    tolerance : float
-        Share of its first length to which every residual must fall.
-    most : int
-        Number of steps after which the solution is taken as it is.
+    ``apply`` multiplies by the matrix and ``precondition`` approximately by its inverse, row by row. Ends when every
+    residual has fallen to ``tolerance`` times its first length, or after ``max_steps``.
     """
 
     def inner(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -177,7 +155,7 @@ def conjugate_gradients(
     solution, residual = np.zeros_like(target), target.copy()
     direction = precondition(residual)
     length = first = inner(residual, direction)
-    for _ in range(most):
+    for _ in range(max_steps):
         if (length <= tolerance**2 * first).all():
             break
         image = apply(direction)
@@ -192,23 +170,14 @@ def conjugate_gradients(
 
 @dataclass(frozen=True, eq=False)
 class RidgeInverse:
-    """A linear inverse learned from pairs by ridge regression: the linear worst case of Todt et al. (2024).
+    """A linear inverse learned from pairs by ridge regression: the linear worst case of Todt et al. (2024)."""
 
-    Attributes
-    ----------
-    seen_mean, wanted_mean : ndarray of shape (n_pixels,)
-    seen : ndarray of shape (n_pairs, n_pixels)
-        De-identified examples around their mean.
-    weights : ndarray of shape (n_pairs, n_pixels)
-    penalty : float
-        Chosen by leaving out one pair at a time.
-    """
-
+    # (n_pixels,)
     seen_mean: FloatArray
     wanted_mean: FloatArray
-    seen: FloatArray
-    weights: FloatArray
-    penalty: float
+    seen: FloatArray  # (n_pairs, n_pixels): de-identified examples around their mean
+    weights: FloatArray  # (n_pairs, n_pixels)
+    penalty: float  # chosen by leaving out one pair at a time
 
     @classmethod
     def learn(cls, seen: FloatArray, wanted: FloatArray) -> RidgeInverse:

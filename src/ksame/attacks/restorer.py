@@ -1,8 +1,8 @@
 """Networks that restore faces: trained on pairs (published, original) of other people, run on what is published.
 
 What looks hidden to a person may be only scrambled: somebody who can run the anonymisation on photographs of their own
-gets as many pairs as they like and trains a network to undo it (Todt, Hanisch and Strufe, "Fantômas: Understanding Face
-Anonymization Reversibility", 2022). Any recogniser then looks at what the network restored.
+gets as many pairs as they need and trains a network to undo it (Todt, Hanisch and Strufe, "Fantômas: Understanding Face
+Anonymization Reversibility", 2022). Any recogniser then compares what the network restored.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ksame.arrays import ByteArray, FloatArray
 from ksame.attacks.base import Recogniser, Remarking
 from ksame.errors import InputError, ModelError
-from ksame.faces.faceset import ByteArray, FaceSet, FloatArray
+from ksame.faces.faceset import FaceSet
+from ksame.geometry import warp
 from ksame.models import Face, FaceDetector
-from ksame.models.pictures import as_rgb8, warp
+from ksame.models.pictures import as_rgb8
 from ksame.models.runtime import session
 
 Box = tuple[float, float, float, float]
@@ -29,7 +31,7 @@ CROP = 1.9
 """Side of the square that a restorer sees, in mean sides of the detector's box: the head with its hair line."""
 
 _SCORES = (0.6, 0.3, 0.1)
-"""How sure the detector must be, tried in this order: an attacker who sees a blur lowers it."""
+"""Thresholds of the detector, tried in this order: an attacker who sees a blur lowers it."""
 
 _REDUCED = (2, 3, 4, 6, 8)
 """How many times smaller the copies are that are searched last: reduced so far, a mosaic looks like a face again."""
@@ -95,15 +97,7 @@ class Restorer:
         return np.stack([self._restore_one(crop) for crop in crops])
 
     def restored(self, picture: NDArray[Any], box: Box) -> ByteArray:
-        """Return the picture, (height, width, 3), with the face in ``box`` restored.
-
-        Parameters
-        ----------
-        picture : ndarray of shape (height, width, 1 or 3)
-            8-bit, or floating point in [0, 1].
-        box : tuple of float
-            Left, top, width and height of the face, as a detector gives them.
-        """
+        """Return the picture, (height, width, 3), with the face in ``box`` (left, top, width, height) restored."""
         rgb = as_rgb8(picture)
         to_crop = square_of(box, self.side)
         crop = self._restore_one(warp(rgb, to_crop, self.side))
@@ -127,8 +121,8 @@ class Restorer:
         except Exception as error:  # onnxruntime's own classes have no common base
             raise ModelError(f"{self._file}: the network cannot be run on faces ({error}).") from error
         if answer.shape != data.shape or not np.isfinite(answer).all():
-            found = "values that are no numbers" if answer.shape == data.shape else f"the shape {answer.shape}"
-            raise ModelError(f"{self._file}: expected an answer of the shape {data.shape}, finite, got {found}.")
+            got = "values that are no numbers" if answer.shape == data.shape else f"the shape {answer.shape}"
+            raise ModelError(f"{self._file}: expected an answer of the shape {data.shape}, finite, got {got}.")
         pixels = answer[0].transpose(1, 2, 0) * 127.5 + 127.5
         return np.rint(pixels.clip(0, 255)).astype(np.uint8)
 
@@ -137,7 +131,7 @@ class Restorer:
 class OnRestored:
     """A recogniser of faces that a network restored; it says so in its name.
 
-    Restoring itself happens where whole pictures are at hand, see :meth:`Restorer.restored`.
+    The faces it gets are restored already, see :meth:`Restorer.restored`.
 
     Parameters
     ----------
@@ -166,44 +160,37 @@ class OnRestored:
         return self.recogniser.distances(probes, gallery)
 
     def remarks(self, faces: FaceSet) -> tuple[str, ...]:
-        """Return what the recogniser has to say."""
+        """Return the recogniser's notes."""
         return self.recogniser.remarks(faces) if isinstance(self.recogniser, Remarking) else ()
 
 
 def find_altered(picture: NDArray[Any], detector: FaceDetector | None = None) -> list[Face]:
-    """Find faces as somebody does who knows that they were altered.
+    """Detect faces as somebody does who knows that they were altered, highest score first.
 
-    Where the detector finds none, it is asked to be less sure, and at last shown small copies, in which blur and
-    mosaics look like faces again.
-
-    Returns
-    -------
-    detections : list of Face
-        The surest first; empty where nothing looks like a face.
+    Where the detector finds none, its threshold is lowered. Then it is run on small copies, in which blur and mosaics
+    look like faces again.
     """
-    finder = detector or FaceDetector()
+    detector = detector or FaceDetector()
     rgb = as_rgb8(picture)
     for score in _SCORES:
-        found = finder.detect(rgb, score=score)
-        if found:
-            return found
+        if faces := detector.detect(rgb, score=score):
+            return faces
     for times in _REDUCED:
         size = (max(1, round(rgb.shape[1] / times)), max(1, round(rgb.shape[0] / times)))
         if max(size) < _SMALLEST_COPY:
             break
         small = np.asarray(cv2.resize(rgb, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
-        found = finder.detect(small, score=_SCORES[-1], tiny=True)
-        if found:
-            return [_enlarged(one, rgb.shape[1] / size[0], rgb.shape[0] / size[1]) for one in found]
+        if faces := detector.detect(small, score=_SCORES[-1], tiny=True):
+            return [_enlarged(face, rgb.shape[1] / size[0], rgb.shape[0] / size[1]) for face in faces]
     return []
 
 
-def _enlarged(found: Face, across: float, down: float) -> Face:
+def _enlarged(face: Face, across: float, down: float) -> Face:
     scale = np.array([across, down])
-    x, y, width, height = found.box
-    points = (found.landmarks + 0.5) * scale - 0.5
+    x, y, width, height = face.box
+    points = (face.landmarks + 0.5) * scale - 0.5
     corner = (np.array([x, y]) + 0.5) * scale - 0.5
-    return Face((float(corner[0]), float(corner[1]), width * across, height * down), points, found.score)
+    return Face((float(corner[0]), float(corner[1]), width * across, height * down), points, face.score)
 
 
 def square_of(box: Box, side: int) -> FloatArray:

@@ -9,9 +9,8 @@ from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.attacks.arithmetic import difference_votes, insider_codes
 from ksame.attacks.base import (
     AttackData,
@@ -20,30 +19,22 @@ from ksame.attacks.base import (
     Recogniser,
     Remarking,
     compare,
+    connected,
     distinct,
     score,
 )
 from ksame.attacks.detection import Level, detect_levels
-from ksame.attacks.differencing import Shown, differences
+from ksame.attacks.differencing import DistinctFaces, differences
 from ksame.attacks.eigenfaces import Eigenfaces
 from ksame.attacks.restoration import Prior, RidgeInverse, enhance
 from ksame.errors import InputError, parameter_error
-from ksame.faces.faceset import FaceSet, FloatArray, IntArray, subject_means
+from ksame.faces.faceset import FaceSet, subject_means
 from ksame.spaces.reference import cross_squared_distances
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """An attack that any recogniser can be used for.
-
-    Attributes
-    ----------
-    name : str
-    summary : str
-        What is compared with what, and what the attacker needs for it.
-    run : callable
-        Takes a recogniser, the data and a generator, gives the result.
-    """
+    """An attack that any recogniser can be used for; the summary says what is compared with what."""
 
     name: str
     summary: str
@@ -55,18 +46,7 @@ class Scenario:
 
 
 def run_attack(name: str, recogniser: Recogniser, data: AttackData, seed: int = 0) -> AttackResult:
-    """Run the scenario called ``name``.
-
-    Parameters
-    ----------
-    name : str
-        A key of :data:`SCENARIOS`.
-    recogniser : Recogniser
-        Not fitted yet; who trains it is part of the scenario.
-    data : AttackData
-    seed : int
-        For what a scenario draws by lot.
-    """
+    """Run the scenario called ``name``, a key of :data:`SCENARIOS`; it fits the recogniser itself."""
     if name not in SCENARIOS:
         raise parameter_error("name", "run_attack", f"one of {', '.join(SCENARIOS)}", name)
     return SCENARIOS[name](recogniser, data, np.random.default_rng(seed))
@@ -106,66 +86,66 @@ def _pooled(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) 
 
 def _automatic_parrot(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
     trained, notes = _on_originals(recogniser, data)
-    levels, found = _levels(data)
+    levels, detected = _levels(data)
     distances = np.empty((len(data.released), len(data.originals)))
     for level in dict.fromkeys(levels):
-        rows = np.array([i for i, own in enumerate(levels) if own == level])
+        rows = np.array([i for i, face_level in enumerate(levels) if face_level == level])
         gallery = data.originals
         if level is not None:
             gallery = gallery.with_images(level.apply(gallery.images).clip(0.0, 1.0))
         distances[rows] = compare(trained, data.released.take(rows), gallery)
-    notes = (*found, *notes, *_remarks(trained, data.released))
+    notes = (*detected, *notes, *_remarks(trained, data.released))
     return score("automatic-parrot", trained, distances, data.released, data.originals, notes=notes)
 
 
 def _enhancement(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
     trained, notes = _on_originals(recogniser, data)
-    levels, found = _levels(data)
+    levels, detected = _levels(data)
     prior = Prior.learn(data.training or data.originals)
     images = np.array(data.released.images)
     for level in dict.fromkeys(levels):
         if level is not None:
-            rows = [i for i, own in enumerate(levels) if own == level]
+            rows = [i for i, face_level in enumerate(levels) if face_level == level]
             images[rows] = enhance(images[rows], level, prior)
-    return _matched("enhancement", trained, data.released.with_images(images), data.originals, (*found, *notes))
+    return _matched("enhancement", trained, data.released.with_images(images), data.originals, (*detected, *notes))
 
 
 def _learned_inverse(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
     trained, notes = _on_originals(recogniser, data)
-    seen = _rows(data.released)
+    released = _rows(data.released)
     if data.training is not None and data.imitate is not None:
         how = f"the inverse was learned on {len(data.training)} faces of other people"
         examples = data.imitate(data.training)
         wanted, paired = _behind(examples, data.training)
-        restored = RidgeInverse.learn(_rows(examples)[paired], wanted[paired]).apply(seen)
+        restored = RidgeInverse.learn(_rows(examples)[paired], wanted[paired]).apply(released)
     else:
         how = "the inverse was learned on the pairs of other people in the release, in five folds"
         wanted, paired = _behind(data.released, data.originals)
         folds = _folds(data.released, rng)
-        restored = seen.copy()
+        restored = released.copy()
         for fold in np.unique(folds):
-            others = paired & (folds != fold)
+            inside, others = folds == fold, paired & (folds != fold)
             if others.sum() > 1:
-                restored[folds == fold] = RidgeInverse.learn(seen[others], wanted[others]).apply(seen[folds == fold])
+                restored[inside] = RidgeInverse.learn(released[others], wanted[others]).apply(released[inside])
     faces = data.released.with_images(restored.clip(0.0, 1.0).reshape(data.released.images.shape))
     return _matched("learned-inverse", trained, faces, data.originals, (how, *notes))
 
 
 def _difference(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
-    coder = (recogniser if isinstance(recogniser, Coder) else Eigenfaces()).fit(data.originals)
+    coder = _coder(recogniser, data)
     first, which = distinct(data.released)
     votes = difference_votes(coder.encode(data.released.take(first)), coder.encode(data.originals))[which]
     voted = int((votes.max(axis=1) > 0).sum())
-    notes = (f"{voted} of {len(votes)} released faces lie as others do to their originals; the rest is guessed",)
+    notes = (f"{voted} of {len(votes)} released faces differ from their originals as others do; the rest is guessed",)
     return score("difference", coder, -votes, data.released, data.originals, notes=notes)
 
 
 def _insider(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
-    coder = (recogniser if isinstance(recogniser, Coder) else Eigenfaces()).fit(data.originals)
+    coder = _coder(recogniser, data)
     first, which = distinct(data.released)
-    shown, known = coder.encode(data.released.take(first))[which], coder.encode(data.originals)
-    reckoned, members = insider_codes(shown, which, data.released.subjects, known, data.originals.subjects)
-    distances = np.sqrt(cross_squared_distances(reckoned, known))
+    released, originals = coder.encode(data.released.take(first))[which], coder.encode(data.originals)
+    computed, members = insider_codes(released, which, data.released.subjects, originals, data.originals.subjects)
+    distances = np.sqrt(cross_squared_distances(computed, originals))
     notes = (
         "the attacker knows everybody in a group but one; no promise of k-anonymity speaks of that",
         f"{int((members > 1).sum())} of {len(members)} released faces are shared by several people",
@@ -176,28 +156,33 @@ def _insider(recogniser: Recogniser, data: AttackData, rng: np.random.Generator)
 def _differencing(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
     if data.earlier is None:
         raise InputError("an earlier release of the same people is needed; give it with --earlier")
-    coder = (recogniser if isinstance(recogniser, Coder) else Eigenfaces()).fit(data.originals)
-    known = coder.encode(data.originals)
+    coder = _coder(recogniser, data)
+    originals = coder.encode(data.originals)
     before, after = {image.tobytes() for image in data.earlier.images}, {i.tobytes() for i in data.released.images}
     gone, new = _only(data.earlier, coder, after), _only(data.released, coder, before)
-    told = [(person, one) for one in differences(gone, new, known) for person in sorted(one.people)]
-    if told:
-        probes = _of_people(data.earlier, data.released, [person for person, _ in told])
-        distances = np.stack([one.distances for _, one in told])
-        how = f"{len(gone.codes)} faces of the earlier release are gone; {len(told)} people left or joined their groups"
+    changes = [(person, pair) for pair in differences(gone, new, originals) for person in sorted(pair.people)]
+    if changes:
+        probes = _of_people(data.earlier, data.released, [person for person, _ in changes])
+        distances = np.stack([pair.distances for _, pair in changes])
+        how = f"{len(gone.codes)} earlier faces are gone; {len(changes)} people left or joined their groups"
     else:
         probes, distances = data.earlier, compare(coder, data.earlier, data.originals)
         how = "no face of the earlier release was replaced, so there is nothing to subtract: its faces were compared"
     return score("differencing", coder, distances, probes, data.originals, notes=(how,))
 
 
-def _only(faces: FaceSet, coder: Coder, others: set[bytes]) -> Shown:
+def _coder(recogniser: Recogniser, data: AttackData) -> Coder:
+    """Return the recogniser where it can code faces, else Eigenfaces, trained on the originals."""
+    return (recogniser if isinstance(recogniser, Coder) else Eigenfaces()).fit(data.originals)
+
+
+def _only(faces: FaceSet, coder: Coder, others: set[bytes]) -> DistinctFaces:
     """Return the distinct faces that are not among ``others``."""
     first, which = distinct(faces)
     kept = [i for i, row in enumerate(first) if faces.images[row].tobytes() not in others]
     if not kept:
-        return Shown(np.empty((0, 1)), np.empty(0, dtype=np.intp), ())
-    return Shown(
+        return DistinctFaces(np.empty((0, 1)), np.empty(0, dtype=np.intp), ())
+    return DistinctFaces(
         coder.encode(faces.take(first[kept])),
         np.bincount(which)[kept],
         tuple(frozenset(str(s) for s in faces.subjects[which == i]) for i in kept),
@@ -230,33 +215,28 @@ def _matched(name: str, trained: Recogniser, probes: FaceSet, gallery: FaceSet, 
 
 
 def _remarks(recogniser: Recogniser, faces: FaceSet) -> tuple[str, ...]:
-    """Return what the recogniser has to say about the faces, if anything."""
+    """Return the recogniser's notes about the faces, if it makes any."""
     return recogniser.remarks(faces) if isinstance(recogniser, Remarking) else ()
 
 
 def _levels(data: AttackData) -> tuple[list[Level | None], tuple[str, ...]]:
-    """Find out what was done to every released face, and put it in words."""
+    """Detect what was done to every released face, and put it in words."""
     if data.released.shape[1:] != data.originals.shape[1:]:
         raise InputError(
-            f"Originals and released faces must have one size to find out what was done to them. "
-            f"Got {data.originals.shape[1:]} and {data.released.shape[1:]}; register them alike."
+            f"Originals and released faces must have one size to detect what was done to them. "
+            f"Got {data.originals.shape[1:]} and {data.released.shape[1:]}; register them to one template."
         )
     first, which = distinct(data.released)
     each = detect_levels(data.released.images[first], data.training or data.originals)
     levels = [each[i] for i in which]
     counts = Counter(str(level) for level in levels if level is not None)
-    said = tuple(f"{what} detected in {n} of {len(levels)} faces" for what, n in counts.most_common())
-    return levels, said or ("neither pixelation nor blur was detected",)
+    notes = tuple(f"{what} detected in {n} of {len(levels)} faces" for what, n in counts.most_common())
+    return levels, notes or ("neither pixelation nor blur was detected",)
 
 
 def _folds(released: FaceSet, rng: np.random.Generator, count: int = 5) -> IntArray:
     """Deal released faces into folds, (n_released,); one person, or one shared face, is never in two."""
-    _, which = distinct(released)
-    _, who = np.unique(released.subjects, return_inverse=True)
-    n_who, n_which = int(who.max()) + 1, int(which.max()) + 1
-    links = coo_matrix((np.ones(len(who)), (who, n_who + which)), shape=(n_who + n_which,) * 2)
-    _, part = connected_components(links, directed=False)
-    _, part = np.unique(part[who], return_inverse=True)
+    _, part = np.unique(connected(released.subjects, distinct(released)[1]), return_inverse=True)
     return np.asarray(rng.permutation(int(part.max()) + 1)[part] % count, dtype=np.intp)
 
 
@@ -287,7 +267,11 @@ _ALL = (
         "released faces, undone as other people's pairs teach, against originals",
         _learned_inverse,
     ),
-    Scenario("difference", "pairings under which many released faces lie alike to their originals", _difference),
+    Scenario(
+        "difference",
+        "pairings in which many released faces differ alike from their originals",
+        _difference,
+    ),
     Scenario("differencing", "one release less another of the same people, against originals", _differencing),
     Scenario("insider", "shared faces less the members that an insider knows, against originals", _insider),
 )

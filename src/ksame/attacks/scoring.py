@@ -2,7 +2,7 @@
 
 k-Same makes exact ties, and matrix products break them falsely: scored by plain argmin a correct release can seem to
 exceed 1/k. Everything here takes distances that differ by less than a share of the largest one for the same, and what
-an attacker would have to decide by lot enters as its expectation.
+an attacker would have to decide at random enters as its expectation.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError, parameter_error
-from ksame.faces.faceset import FloatArray
 
 TIE = 1e-7
 """Share of the largest distance below which two distances are the same."""
@@ -58,12 +58,12 @@ def _places(distances: FloatArray, gallery: ArrayLike, probes: ArrayLike) -> tup
     for j, subject in enumerate(index):
         nearest[:, subject] = np.minimum(nearest[:, subject], distances[:, j])
     column = np.searchsorted(who, np.asarray(probes)).clip(max=len(who) - 1)
-    known = who[column] == np.asarray(probes)
+    in_gallery = who[column] == np.asarray(probes)
     own = nearest[np.arange(len(nearest)), column][:, None]
     tolerance = _tolerance(distances)
     before = (nearest < own - tolerance).sum(axis=1)
     tied = (np.abs(nearest - own) <= tolerance).sum(axis=1)
-    return np.where(known, before, np.inf), np.where(known, np.maximum(tied, 1), 1).astype(np.float64)
+    return np.where(in_gallery, before, np.inf), np.where(in_gallery, np.maximum(tied, 1), 1).astype(np.float64)
 
 
 def expected_ranks(distances: FloatArray, gallery: ArrayLike, probes: ArrayLike) -> FloatArray:
@@ -107,8 +107,8 @@ class Roc:
     far : ndarray of shape (n_thresholds + 1,)
         False accept rate, from 0 to 1, rising.
     tar : ndarray of shape (n_thresholds + 1,)
-        True accept rate at the same thresholds. Between two thresholds an attacker may decide by lot, so the curve is
-        the straight line between them.
+        True accept rate at the same thresholds. Between two thresholds an attacker may decide at random, so the curve
+        is the straight line between them.
     """
 
     far: FloatArray

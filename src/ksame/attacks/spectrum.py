@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.fft import dctn, idctn
 from scipy.ndimage import uniform_filter
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 
 
 def cosines(images: NDArray[Any]) -> FloatArray:
@@ -27,7 +27,7 @@ def from_cosines(coefficients: FloatArray) -> FloatArray:
 
 
 def frequencies(size: int) -> FloatArray:
-    """Return the frequency of every coefficient along an axis of ``size`` pixels, in radians a pixel, (size,)."""
+    """Return the frequency of every coefficient along an axis of ``size`` pixels, in radians per pixel, (size,)."""
     return np.pi * np.arange(size) / size
 
 
@@ -36,10 +36,10 @@ def squared_frequencies(height: int, width: int) -> FloatArray:
     return np.asarray(frequencies(height)[:, None] ** 2 + frequencies(width)[None, :] ** 2)
 
 
-def power(images: NDArray[Any], least: float = 1e-10) -> FloatArray:
+def power(images: NDArray[Any], floor: float = 1e-10) -> FloatArray:
     """Return the mean square of every cosine coefficient, (height, width), smoothed over its neighbours.
 
     Smoothing takes the geometric mean of 3 x 3 coefficients, so that a few faces are enough to learn from.
     """
     squares = (cosines(images) ** 2).mean(axis=(0, 3))
-    return np.exp(uniform_filter(np.log(squares + least), 3, mode="nearest"))
+    return np.exp(uniform_filter(np.log(squares + floor), 3, mode="nearest"))

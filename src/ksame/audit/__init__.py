@@ -7,11 +7,21 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from ksame.audit.pairing import Pairing, pair_images
 from ksame.audit.report import render_report, write_report
 from ksame.audit.result import AuditResult, audit_schema
-from ksame.audit.run import audit
+from ksame.audit.run import AuditConfig, audit
 
-__all__ = ["AuditResult", "audit", "audit_schema", "render_report", "write_report"]
+__all__ = [
+    "AuditConfig",
+    "AuditResult",
+    "Pairing",
+    "audit",
+    "audit_schema",
+    "pair_images",
+    "render_report",
+    "write_report",
+]
 
 
 class _Callable(ModuleType):

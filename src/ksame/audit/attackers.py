@@ -1,4 +1,4 @@
-"""The attackers that an audit knows by name."""
+"""The attackers of an audit, by name."""
 
 from __future__ import annotations
 
@@ -15,23 +15,12 @@ from ksame.registry import Registry
 
 @dataclass(frozen=True)
 class Attacker:
-    """A recogniser and what it looks at.
-
-    Attributes
-    ----------
-    name : str
-    part : {"tight", "wide"}
-        See :func:`ksame.audit.looking.face_sets`.
-    build : callable
-        Makes the recogniser.
-    restorer : Restorer, optional
-        What restores the released faces before the recogniser looks at them.
-    """
+    """A recogniser and the crop it gets."""
 
     name: str
-    part: str
-    build: Callable[[], Recogniser]
-    restorer: Restorer | None = None
+    part: str  # {"tight", "wide"}: see :func:`ksame.audit.pairs.face_sets`
+    build: Callable[[], Recogniser]  # makes the recogniser
+    restorer: Restorer | None = None  # what restores the released faces before the recogniser gets them
 
 
 PIXELS, WHOLE = "tight", "wide"

@@ -54,10 +54,10 @@ def share_axis(label: str) -> Axis:
 
 
 def cmc_chart(attacks: Sequence[AttackRecord], bound: float | None) -> str:
-    """Draw how often the right person is among the first r, one curve a recogniser."""
-    most = max((len(attack.cmc) for attack in attacks), default=1)
-    ticks = tuple(float(r) for r in _RANKS if r <= most)
-    x = Axis(1.0, float(max(most, 2)), ticks or (1.0,), "guesses allowed (rank)", "{:.0f}".format, log)
+    """Draw how often the right person is among the first r, one curve per recogniser."""
+    max_rank = max((len(attack.cmc) for attack in attacks), default=1)
+    ticks = tuple(float(r) for r in _RANKS if r <= max_rank)
+    x = Axis(1.0, float(max(max_rank, 2)), ticks or (1.0,), "guesses allowed (rank)", "{:.0f}".format, log)
     lines = [
         Line(attack.recogniser, [(rank + 1.0, rate) for rank, rate in enumerate(attack.cmc)], i)
         for i, attack in enumerate(attacks)
@@ -65,12 +65,12 @@ def cmc_chart(attacks: Sequence[AttackRecord], bound: float | None) -> str:
     label = f"Cumulative match characteristic, {attacks[0].scenario}" if attacks else "Cumulative match characteristic"
     extra = "" if bound is None else _level(bound, f"promised: at most {_percent(bound)} at rank 1")
     chance = min((attack.chance for attack in attacks), default=0.0)
-    guess = Line("guessing", [(float(r), min(1.0, r * chance)) for r in range(1, most + 1)], _SERIES)
+    guess = Line("guessing", [(float(r), min(1.0, r * chance)) for r in range(1, max_rank + 1)], _SERIES)
     return _chart(x, share_axis("right person among the first guesses"), [*lines, guess], label, extra)
 
 
 def poc_chart(curves: Sequence[PocCurve], measure: str) -> str:
-    """Draw privacy against utility, one curve a method."""
+    """Draw privacy against utility, one curve per method."""
     lines = [
         Line(curve.method, [(point.privacy, point.utility) for point in curve.points], i, dots=True)
         for i, curve in enumerate(curves)

@@ -1,4 +1,4 @@
-"""What is left to use, measured on the pairs that were looked at."""
+"""What is left to use, measured on the pairs that were cropped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ksame.audit.looking import Looked
+from ksame.arrays import FloatArray
+from ksame.audit.pairs import PairCrops
 from ksame.audit.result import (
     AccuracyRecord,
     DiversityRecord,
@@ -17,26 +18,25 @@ from ksame.audit.result import (
     Utility,
     VerdictRecord,
 )
-from ksame.faces.faceset import FloatArray
 from ksame.progress import Track, silent
-from ksame.utility import Accuracy, Diversity, diversity, label_utility, mean_loss, mean_mesh_error
+from ksame.utility import Accuracy, diversity, label_utility, mean_loss, mean_mesh_error
 
-_CLASSES = 20  # values of a label above which it is taken for a number, not for classes
+_CLASSES = 20  # values of a label above which it counts as a number, not as classes
 _FACES_APART = 1500  # faces beyond which distances between all pairs are taken over a sample
 
 
-def measure_utility(pairs: Sequence[Looked], *, seed: int = 0, track: Track = silent) -> Utility:
+def measure_utility(pairs: Sequence[PairCrops], *, seed: int = 0, track: Track = silent) -> Utility:
     """Measure loss, detection, meshes, labels and diversity."""
-    seen = [p for p in pairs if p.after.tight is not None]
+    seen = [p for p in pairs if not p.after.empty]
     notes: list[str] = []
     if len(seen) < len(pairs):
         notes.append(f"Labels and diversity leave out {len(pairs) - len(seen)} pictures without a face.")
     labels: list[LabelRecord] = []
     names = list(dict.fromkeys(name for p in seen for name in p.pair.original.attributes))
     for name in track(names, "reading labels") if names else ():
-        found = _label(name, seen, seed)
-        labels += [] if isinstance(found, str) else found
-        notes += [found] if isinstance(found, str) else []
+        records = _label(name, seen, seed)
+        labels += [] if isinstance(records, str) else records
+        notes += [records] if isinstance(records, str) else []
     before, after = _diversity(seen, seed)
     return Utility(
         detected=float(np.mean([p.after.detected for p in pairs])),
@@ -67,45 +67,31 @@ def poc_points(verdict: VerdictRecord, utility: Utility, method: str, parameter:
 
 def compared(own: Sequence[PocRecord], others: Sequence[Sequence[PocRecord]]) -> tuple[PocRecord, ...]:
     """Return this release and others by the first measure that all of them have; nothing where there is none."""
-    for mine in own:
-        found = [next((p for p in points if p.measure == mine.measure), None) for points in others]
-        if found and all(found):
-            return (mine, *(point for point in found if point is not None))
+    for point in own:
+        same = [next((p for p in points if p.measure == point.measure), None) for points in others]
+        if same and all(same):
+            return (point, *(other for other in same if other is not None))
     return ()
 
 
-def _loss(pairs: Sequence[Looked]) -> LossRecord | None:
+def _loss(pairs: Sequence[PairCrops]) -> LossRecord | None:
     losses = [p.loss for p in pairs if p.loss is not None]
     if not losses:
         return None
     mean = mean_loss(losses)
-    return LossRecord(
-        pairs=len(losses),
-        euclidean=mean.euclidean,
-        changed=mean.changed,
-        entropy=mean.entropy,
-        entropy_before=float(np.mean([p.entropy_before for p in pairs if p.loss is not None])),
-        psnr=mean.psnr if np.isfinite(mean.psnr) else None,
-        ssim=mean.ssim,
-    )
+    before = float(np.mean([p.entropy_before for p in pairs if p.loss is not None]))
+    psnr = mean.psnr if np.isfinite(mean.psnr) else None
+    return LossRecord(pairs=len(losses), entropy_before=before, **{**vars(mean), "psnr": psnr})
 
 
-def _mesh(pairs: Sequence[Looked]) -> MeshRecord | None:
-    moved = [p.moved for p in pairs if p.moved is not None]
+def _mesh(pairs: Sequence[PairCrops]) -> MeshRecord | None:
+    moved = [p.mesh_error for p in pairs if p.mesh_error is not None]
     if not moved:
         return None
-    mean = mean_mesh_error(moved)
-    return MeshRecord(
-        pairs=len(moved),
-        landmarks=mean.landmarks,
-        yaw=mean.yaw,
-        pitch=mean.pitch,
-        roll=mean.roll,
-        blendshapes=mean.blendshapes,
-    )
+    return MeshRecord(pairs=len(moved), **vars(mean_mesh_error(moved)))
 
 
-def _label(name: str, seen: Sequence[Looked], seed: int) -> list[LabelRecord] | str:
+def _label(name: str, seen: Sequence[PairCrops], seed: int) -> list[LabelRecord] | str:
     """Return what can be read, or why nothing can."""
     rows = [p for p in seen if p.pair.original.attributes.get(name)]
     values = np.array([p.pair.original.attributes[name] for p in rows])
@@ -114,7 +100,7 @@ def _label(name: str, seen: Sequence[Looked], seed: int) -> list[LabelRecord] | 
         return f"The label {name} has one value only, so there is nothing to read."
     if kinds > _CLASSES or kinds > len(rows) / 4:
         return f"The label {name} has {kinds} values on {len(rows)} faces and was not read as classes."
-    subjects = np.array([p.pair.original.subject for p in rows])
+    subjects = np.array([p.subject for p in rows])
     after = label_utility(
         _codes([p.after.tight for p in rows]), values, subjects=subjects, groups=_groups(rows), name=name, seed=seed
     )
@@ -135,18 +121,16 @@ def _label(name: str, seen: Sequence[Looked], seed: int) -> list[LabelRecord] | 
     ]
 
 
-def _groups(rows: Sequence[Looked]) -> list[bytes]:
+def _groups(rows: Sequence[PairCrops]) -> list[bytes]:
     """Return the same for released faces that are equal in every byte."""
     return [b"" if p.after.wide is None else p.after.wide.tobytes() for p in rows]
 
 
-def _accuracy(found: Accuracy | None) -> AccuracyRecord | None:
-    if found is None:
-        return None
-    return AccuracyRecord(rate=found.rate, interval=found.interval, n_faces=found.n_faces)
+def _accuracy(accuracy: Accuracy | None) -> AccuracyRecord | None:
+    return None if accuracy is None else AccuracyRecord(**vars(accuracy))
 
 
-def _diversity(seen: Sequence[Looked], seed: int) -> tuple[DiversityRecord | None, DiversityRecord | None]:
+def _diversity(seen: Sequence[PairCrops], seed: int) -> tuple[DiversityRecord | None, DiversityRecord | None]:
     if len(seen) < 2:
         return None, None
     rows = np.arange(len(seen))
@@ -157,14 +141,11 @@ def _diversity(seen: Sequence[Looked], seed: int) -> tuple[DiversityRecord | Non
         _codes([seen[int(i)].after.tight for i in rows], mean=True),
     )
     edge = max(diversity(codes, bins=1).largest for codes in (before, after))
-    return _record(diversity(before, edge=edge)), _record(diversity(after, edge=edge))
-
-
-def _record(found: Diversity) -> DiversityRecord:
-    return DiversityRecord(**vars(found))
+    first, second = (DiversityRecord(**vars(diversity(codes, edge=edge))) for codes in (before, after))
+    return first, second
 
 
 def _codes(faces: Sequence[object], *, mean: bool = False) -> FloatArray:
-    """Return pixels, of shape (n_faces, n_pixels); with ``mean``, scaled so that distances are grey values a pixel."""
+    """Return pixels, (n_faces, n_pixels); with ``mean``, scaled so that distances are in grey values per pixel."""
     rows = np.stack([np.asarray(face, dtype=np.float32).ravel() for face in faces])
     return np.asarray(rows / np.sqrt(rows.shape[1]) if mean else rows / 255.0)

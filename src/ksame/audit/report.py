@@ -102,16 +102,16 @@ def write_report(result: AuditResult, report: StrPath) -> None:
 
 
 def _scenarios(attacks: Sequence[AttackRecord], bound: float | None) -> list[_Scenario]:
-    found = []
+    scenarios = []
     for name in dict.fromkeys(attack.scenario for attack in attacks):
-        mine = tuple(attack for attack in attacks if attack.scenario == name)
-        covered = bound if any(attack.covered for attack in mine) else None
+        same = tuple(attack for attack in attacks if attack.scenario == name)
+        covered = bound if any(attack.covered for attack in same) else None
         summary = SCENARIOS[name].summary if name in SCENARIOS else name
         limit = f" {_UPPER_LIMIT}" if name == REPEATED else ""
-        chart = Markup(cmc_chart(mine, covered))  # noqa: S704 -- ours, and names are escaped
-        notes = (f"Guessing reaches {_pct(mine[0].chance)}.", *_notes(mine))
-        found.append(_Scenario(name, _sentence(summary) + limit, mine, notes, chart))
-    return found
+        chart = Markup(cmc_chart(same, covered))  # noqa: S704 -- ours, and names are escaped
+        notes = (f"Guessing reaches {_pct(same[0].chance)}.", *_notes(same))
+        scenarios.append(_Scenario(name, _sentence(summary) + limit, same, notes, chart))
+    return scenarios
 
 
 def _notes(attacks: Sequence[AttackRecord]) -> tuple[str, ...]:
@@ -181,8 +181,8 @@ def _css(share: float) -> str:
     return f"{100 * min(max(share, 0.0), 1.0):.2f}%"
 
 
-def _accuracy(found: AccuracyRecord | None) -> str:
-    return "too few" if found is None else _pct(found.rate)
+def _accuracy(accuracy: AccuracyRecord | None) -> str:
+    return "too few" if accuracy is None else _pct(accuracy.rate)
 
 
 def _file(name: str) -> str:

@@ -18,13 +18,13 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, ser_json_inf_nan="null")
 
 
-class Plan(_Part):
+class AuditPlan(_Part):
     """What was asked for."""
 
     attackers: tuple[str, ...]
     scenarios: tuple[str, ...]
     view: Literal["faces", "photographs"]
-    by_hand: bool = Field(description="where no face was found, the attacker looked where the original has it")
+    by_hand: bool = Field(description="where no face was found, the attacker took the place of the original's face")
     pairing: str
     seed: int
     name: str = Field(description="what the release is called in comparisons")
@@ -118,7 +118,7 @@ class MeshRecord(_Part):
 
 
 class AccuracyRecord(_Part):
-    """How often a label is read rightly."""
+    """How often a label is read correctly."""
 
     rate: float
     interval: Rate
@@ -137,7 +137,7 @@ class LabelRecord(_Part):
 
 
 class DiversityRecord(_Part):
-    """Distances between faces, in grey values a pixel."""
+    """Distances between faces, in grey values per pixel."""
 
     n_faces: int
     zeros: int
@@ -193,7 +193,7 @@ class AuditResult(_Part):
 
     schema_: Literal["ksame/audit"] = Field("ksame/audit", alias="schema")
     version: Literal[1] = 1
-    plan: Plan
+    plan: AuditPlan
     counts: Counts
     promise: Promise | None
     verdict: VerdictRecord

@@ -1,26 +1,33 @@
-"""The audit itself: pair, look, attack, measure, conclude."""
+"""The audit itself: pair, crop, attack, measure, conclude."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from ksame.attacks import SCENARIOS, AttackData, Restorer, run_attack
 from ksame.audit.attackers import DEFAULT, PIXELS, Attacker, attacker
-from ksame.audit.judging import DIFFERENCING, Judged, blind, conclude, judge, most_exposed, software
-from ksame.audit.looking import Sight, face_sets, look_at_all
-from ksame.audit.material import Material, Source, gather
+from ksame.audit.crops import FaceCropper, View, choose_cropper
+from ksame.audit.judging import (
+    DIFFERENCING,
+    JudgedAttack,
+    conclude,
+    judge,
+    judge_without_faces,
+    most_exposed,
+    software,
+)
 from ksame.audit.measuring import compared, measure_utility, poc_points
-from ksame.audit.result import AuditResult, Counts, NotJudged, Plan
-from ksame.audit.scenes import AnyCertificate, AnyLinkage, promise_of
-from ksame.audit.sight import Eye, View, choose_eye
+from ksame.audit.pairing import BY_NAME, AuditInput, ImageSource, Pairing, pair_images
+from ksame.audit.pairs import AuditFaces, crop_pairs, face_sets
+from ksame.audit.result import AuditPlan, AuditResult, Counts
+from ksame.audit.scenes import AnyCertificate, promise_of
 from ksame.audit.thumbnails import thumbnails
 from ksame.errors import InputError, UsageError, seed_number
 from ksame.faces.faceset import FaceSet
-from ksame.faces.reading import StrPath
 from ksame.models import Store
 from ksame.progress import Track, silent
 from ksame.scene.certificate import SceneCertificate
@@ -29,29 +36,55 @@ STANDARD = ("naive", "reverse", "parrot")
 """Scenarios of every audit, unless others are asked for."""
 
 BY_PIXELS = ("difference", DIFFERENCING, "insider")
-"""Scenarios that reckon with pixels, whatever the recogniser."""
-
+"""Scenarios that calculate with pixels, whatever the recogniser."""
 
 ON_RESTORED = ("naive", "reverse", "pooled")
 """Scenarios for restored faces: the others repeat or undo the alteration themselves."""
 
 
+@dataclass(frozen=True)
+class AuditConfig:
+    """How an audit attacks.
+
+    Parameters
+    ----------
+    attackers : sequence of str
+        Keys of :data:`ksame.audit.attackers.KNOWN`, paths of ONNX files, or either on restored faces; see
+        :func:`ksame.audit.attackers.attacker`.
+    scenarios : sequence of str, optional
+        Keys of :data:`ksame.attacks.SCENARIOS`; by default those that fit, see :func:`fitting`.
+    view : {"faces", "photographs"}, optional
+        Whether the pictures are registered faces or show a face somewhere; a sample of them decides by default.
+    by_hand : bool
+        Where no face is found in a released photograph, let the attacker take the place it has in the original.
+    name : str, optional
+        What this release is called in comparisons.
+    seed : int
+        For folds and whatever attacks draw at random.
+    """
+
+    attackers: Sequence[str] = DEFAULT
+    scenarios: Sequence[str] | None = None
+    view: View | None = None
+    by_hand: bool = False
+    name: str | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seed", seed_number("audit", self.seed))
+
+
+_DEFAULT_CONFIG = AuditConfig()
+
+
 def audit(
-    originals: Source,
-    released: Source,
+    originals: ImageSource,
+    released: ImageSource,
+    config: AuditConfig = _DEFAULT_CONFIG,
     *,
-    attackers: Sequence[str] = DEFAULT,
-    scenarios: Sequence[str] | None = None,
-    pairs: StrPath | None = None,
-    linkage: AnyLinkage | None = None,
-    labels: StrPath | None = None,
-    earlier: Source | None = None,
-    earlier_linkage: AnyLinkage | None = None,
-    view: View | None = None,
-    by_hand: bool = False,
+    pairing: Pairing = BY_NAME,
+    earlier: AuditInput | None = None,
     compare: Sequence[AuditResult] = (),
-    name: str | None = None,
-    seed: int = 0,
     track: Track = silent,
 ) -> AuditResult:
     """Find out how many people are still recognised in released pictures, and how much use is left.
@@ -59,71 +92,55 @@ def audit(
     Parameters
     ----------
     originals, released : Path, str or FaceSet
-        Folders of pictures, whoever altered them, or faces in memory.
-    attackers : sequence of str
-        Keys of :func:`ksame.audit.attackers.known`, paths of ONNX files, or either on restored faces; see
-        :func:`ksame.audit.attackers.attacker`.
-    scenarios : sequence of str, optional
-        Keys of :data:`ksame.attacks.SCENARIOS`; by default those that fit, see :func:`fitting`.
-    pairs, linkage, labels
-        Which picture belongs to which and what originals show; see :func:`ksame.audit.material.gather`.
-    earlier, earlier_linkage
-        An earlier release of the same people, paired in the same way: the attacker subtracts one from the other.
-    view : {"faces", "photographs"}, optional
-        Whether the pictures are registered faces or show a face somewhere; found out by looking at them.
-    by_hand : bool
-        Where no face is found in a released photograph, let the attacker look where the original has it.
+        Folders of pictures, altered by any tool, or faces in memory.
+    config : AuditConfig
+    pairing : Pairing
+        Which picture belongs to which, and what originals show.
+    earlier : AuditInput, optional
+        An earlier release of the same people, from :func:`ksame.audit.pairing.pair_images`: the attacker subtracts one
+        from the other.
     compare : sequence of AuditResult
         Audits of other releases of the same originals, for the privacy operating characteristic.
-    name : str, optional
-        What this release is called in comparisons.
-    seed : int
-        For folds and whatever attacks draw by lot.
     track : Track
         Shows progress.
 
     Raises
     ------
     UsageError
-        When nothing can be paired, there is one person only, or an attacker or scenario is not known.
+        When nothing can be paired, there is one person only, or an attacker or scenario is unknown.
     InputError
         When a table or all pictures cannot be read, or no face is found in any original.
     ModelError
         When the file of a restorer is missing or holds something else.
     """
-    seed = seed_number("audit", seed)
-    chosen = [attacker(each) for each in dict.fromkeys(attackers)]
-    _check(chosen, scenarios)
-    listed, told = (None if table is None else Path(table) for table in (pairs, labels))
-    material = gather(originals, released, pairs=listed, linkage=linkage, labels=told)
-    eye = choose_eye(material, view)
+    chosen = [attacker(each) for each in dict.fromkeys(config.attackers)]
+    _check(chosen, config.scenarios)
+    pictures = pair_images(originals, released, pairing)
+    cropper = choose_cropper(pictures, config.view)
     restorers = list({each.restorer.sha256: each.restorer for each in chosen if each.restorer}.values())
-    sight = look_at_all(material, eye, restorers=restorers, by_hand=by_hand, track=track)
-    before = None
-    if earlier is not None:
-        past = gather(originals, earlier, linkage=earlier_linkage, labels=told)
-        before = look_at_all(past, eye, by_hand=by_hand, track=track)
-    promise = None if material.certificate is None else promise_of(material.certificate)
+    faces = crop_pairs(pictures, cropper, restorers=restorers, by_hand=config.by_hand, track=track)
+    before = None if earlier is None else crop_pairs(earlier, cropper, by_hand=config.by_hand, track=track)
+    promise = None if pictures.certificate is None else promise_of(pictures.certificate)
     bound = None if promise is None else promise.bound
-    tried = fitting(sight, eye.view, bound, earlier=before is not None) if scenarios is None else tuple(scenarios)
-    able, lost = _able(chosen, eye)
-    judged, skipped = _attack(able, tried, sight, before, bound, seed, track)
-    verdict = conclude(judged, sight.pairs, promise, eye.view)
-    utility = measure_utility(sight.pairs, seed=seed, track=track)
-    method, parameter = _called(material.certificate, name, released)
+    tried = tuple(config.scenarios or fitting(faces, cropper.view, bound, earlier=before is not None))
+    able, unable = _able(chosen, cropper)
+    judged, skipped = _attack(able, tried, faces, before, bound, config.seed, track)
+    verdict = conclude(judged, faces.pairs, promise, cropper.view)
+    utility = measure_utility(faces.pairs, seed=config.seed, track=track)
+    method, parameter = _method_and_strength(pictures.certificate, config.name, released)
     points = poc_points(verdict, utility, method, parameter)
-    exposed = most_exposed(judged, sight.pairs)
+    exposed = most_exposed(judged, faces.pairs)
     result = AuditResult(
-        plan=Plan(
+        plan=AuditPlan(
             attackers=tuple(each.name for each in chosen),
             scenarios=tried,
-            view=eye.view,
-            by_hand=by_hand,
-            pairing=material.pairing,
-            seed=seed,
+            view=cropper.view,
+            by_hand=config.by_hand,
+            pairing=pictures.pairing,
+            seed=config.seed,
             name=f"{method} {parameter}".strip(),
         ),
-        counts=_counts(sight),
+        counts=_counts(faces),
         promise=promise,
         verdict=verdict,
         attacks=tuple(j.record for j in judged),
@@ -131,12 +148,12 @@ def audit(
         utility=utility,
         poc=tuple(points),
         compared=compared(points, [other.poc for other in compare]),
-        without_face=tuple(looked.pair.released.name for looked in sight.unseen),
-        not_judged=tuple(NotJudged(name=m.name, side=m.side, reason=m.reason) for m in sight.missed),
-        limits=(*lost, *skipped, *_limits(sight, material, eye), *_limits_of_restoring(restorers)),
+        without_face=tuple(pair.pair.released.name for pair in faces.without_face),
+        not_judged=tuple(faces.not_judged),
+        limits=(*unable, *skipped, *_limits(faces, pictures, cropper.view), *_limits_of_restoring(restorers)),
         software=software({f"{m} (sha256)": Store().model(m).sha256 for m in ("yunet", "face-landmarker", "sface")}),
     )
-    return result.illustrated(thumbnails(exposed, sight.pairs))
+    return result.illustrated(thumbnails(exposed, faces.pairs))
 
 
 def _check(attackers: Sequence[Attacker], scenarios: Sequence[str] | None) -> None:
@@ -144,27 +161,27 @@ def _check(attackers: Sequence[Attacker], scenarios: Sequence[str] | None) -> No
         raise UsageError("An audit needs at least one attacker and one scenario.")
     unknown = [scenario for scenario in scenarios or () if scenario not in SCENARIOS]
     if unknown:
-        raise UsageError(f"There is no scenario {unknown[0]!r}. Known: {', '.join(SCENARIOS)}.")
+        raise UsageError(f"Unknown scenario {unknown[0]!r}. Choose one of: {', '.join(SCENARIOS)}.")
 
 
 def _attack(
     attackers: Sequence[Attacker],
     scenarios: Sequence[str],
-    sight: Sight,
-    earlier: Sight | None,
+    faces: AuditFaces,
+    earlier: AuditFaces | None,
     bound: float | None,
     seed: int,
     track: Track,
-) -> tuple[list[Judged], list[str]]:
+) -> tuple[list[JudgedAttack], list[str]]:
     """Return every attack that fits the data, and a line for each that does not."""
-    judged: list[Judged] = []
+    judged: list[JudgedAttack] = []
     skipped: list[str] = []
     for each in attackers:
-        seen = sight.through(each.restorer)
+        given = faces.restored_by(each.restorer)
         tried = scenarios if each.restorer is None else [s for s in scenarios if s in ON_RESTORED]
-        before, after = face_sets(seen, each.part)
+        before, after = face_sets(given, each.part)
         if after is None:
-            judged += [blind(scenario, each.name, seen.pairs, bound) for scenario in tried]
+            judged += [judge_without_faces(scenario, each.name, given.pairs, bound) for scenario in tried]
             continue
         recogniser, data = each.build(), AttackData(before, after)
         both = data if earlier is None else _with_earlier(data, *face_sets(earlier, each.part))
@@ -172,8 +189,8 @@ def _attack(
             if scenario in BY_PIXELS and each.part != PIXELS:
                 continue
             try:
-                held = both if scenario == DIFFERENCING else data
-                judged.append(judge(run_attack(scenario, recogniser, held, seed), seen.pairs, bound))
+                attacked = both if scenario == DIFFERENCING else data
+                judged.append(judge(run_attack(scenario, recogniser, attacked, seed), given.pairs, bound))
             except InputError as error:
                 skipped.append(f"{scenario} by {each.name} could not be tried: {error}")
     if not judged:
@@ -185,65 +202,66 @@ def _attack(
 
 def _with_earlier(data: AttackData, originals: FaceSet, earlier: FaceSet | None) -> AttackData:
     """Add an earlier release, and the originals of people who are in that one only."""
-    known, only = data.originals, ~np.isin(originals.subjects, data.originals.subjects)
-    if only.any():
-        left = originals.take(only)
-        known = FaceSet(
-            np.concatenate([known.images, left.images]),
-            np.concatenate([known.subjects, left.subjects]),
-            names=(*known.names, *left.names),
+    both, only_earlier = data.originals, ~np.isin(originals.subjects, data.originals.subjects)
+    if only_earlier.any():
+        left = originals.take(only_earlier)
+        both = FaceSet(
+            np.concatenate([both.images, left.images]),
+            np.concatenate([both.subjects, left.subjects]),
+            names=(*both.names, *left.names),
         )
-    return replace(data, originals=known, earlier=earlier)
+    return replace(data, originals=both, earlier=earlier)
 
 
-def _able(attackers: Sequence[Attacker], eye: Eye) -> tuple[list[Attacker], list[str]]:
+def _able(attackers: Sequence[Attacker], cropper: FaceCropper) -> tuple[list[Attacker], list[str]]:
     """Leave out networks where nobody knows where the eyes are."""
-    if eye.view == "photographs" or eye.places is not None:
+    if cropper.view == "photographs" or cropper.places is not None:
         return list(attackers), []
     able = [each for each in attackers if each.part == PIXELS and each.restorer is None]
-    lost = [each.name for each in attackers if each not in able]
+    unable = [each.name for each in attackers if each not in able]
     if not able:
         raise UsageError(
-            f"No face is found in any original, so {', '.join(lost)} cannot look at them. Add --attackers eigenfaces."
+            f"No face is found in any original, so {', '.join(unable)} cannot be used. Add --attackers eigenfaces."
         )
-    return able, [f"{each} did not attack: it finds no face in any original." for each in lost]
+    return able, [f"{each} did not attack: it finds no face in any original." for each in unable]
 
 
-def fitting(sight: Sight, view: View, bound: float | None, *, earlier: bool = False) -> tuple[str, ...]:
+def fitting(faces: AuditFaces, view: View, bound: float | None, *, earlier: bool = False) -> tuple[str, ...]:
     """Return the scenarios that fit the data.
 
     Besides the three of every audit: on registered faces, what was done is found out and repeated where nothing is
     promised, and differences are compared where nobody is to be named at all; people with several released pictures are
     pooled; where people share a face, an insider subtracts the others; with an earlier release, it is subtracted.
     """
-    found = list(STANDARD)
+    scenarios = list(STANDARD)
     if view == "faces" and bound is None:
-        found.append("automatic-parrot")
+        scenarios.append("automatic-parrot")
     if view == "faces" and bound == 0:
-        found.append("difference")
-    subjects = [looked.pair.original.subject for looked in sight.pairs]
-    if len(set(subjects)) < len(subjects):
-        found.append("pooled")
-    faces = [looked.after.wide.tobytes() for looked in sight.pairs if looked.after.wide is not None]
-    if len(set(faces)) < len(faces) and len(set(faces)) > 1:
-        found.append("insider")
+        scenarios.append("difference")
+    if faces.people < len(faces.pairs):
+        scenarios.append("pooled")
+    released = [pair.after.wide.tobytes() for pair in faces.pairs if pair.after.wide is not None]
+    if 1 < len(set(released)) < len(released):
+        scenarios.append("insider")
     if earlier:
-        found.append(DIFFERENCING)
-    return tuple(found)
+        scenarios.append(DIFFERENCING)
+    return tuple(scenarios)
 
 
-def _counts(sight: Sight) -> Counts:
+def _counts(faces: AuditFaces) -> Counts:
     return Counts(
-        people=len({looked.pair.original.subject for looked in sight.pairs}),
-        pairs=len(sight.pairs),
-        originals=len({looked.pair.original.name for looked in sight.pairs}) + len(sight.further),
-        without_face=len(sight.unseen),
-        not_judged=len(sight.missed),
+        people=faces.people,
+        pairs=len(faces.pairs),
+        originals=len({pair.pair.original.name for pair in faces.pairs}) + len(faces.further),
+        without_face=len(faces.without_face),
+        not_judged=len(faces.not_judged),
     )
 
 
-def _called(certificate: AnyCertificate | None, name: str | None, released: Source) -> tuple[str, str]:
-    """Return method and strength: as told ("blur 8" is blur at 8), from the certificate, or the folder's name."""
+def _method_and_strength(
+    certificate: AnyCertificate | None, name: str | None, released: ImageSource
+) -> tuple[str, str]:
+    """Return method and strength: from ``name`` ("blur 8" is blur at 8), the certificate, or the folder's name."""
     if name is not None:
         method, _, parameter = name.partition(" ")
         return method, parameter
@@ -258,25 +276,24 @@ def _called(certificate: AnyCertificate | None, name: str | None, released: Sour
 _STRENGTHS = ("k", "p", "sigma", "t", "m", "e", "epsilon", "value")
 
 
-def _limits(sight: Sight, material: Material, eye: Eye) -> list[str]:
-    people = len({looked.pair.original.subject for looked in sight.pairs})
+def _limits(faces: AuditFaces, pictures: AuditInput, view: View) -> list[str]:
     limits = [
         "An attack that fails proves nothing about other recognisers, or about people who know the person.",
         "Originals and released pictures show the same moment: the worst case. An attacker with other photographs "
         "of the same people usually recognises fewer.",
-        f"Rates are for a choice among {people} people; among more, fewer are named at rank 1.",
-        "Recognisers look at the face and its rim. Clothes, body, gait, place, time or company may still name people.",
+        f"Rates are for a choice among {faces.people} people; among more, fewer are named at rank 1.",
+        "Recognisers compare the face and its rim. Clothes, body, gait, place, time or company may still name people.",
     ]
-    if eye.view == "photographs":
+    if view == "photographs":
         limits.append(
-            "Faces were looked for by a detector, one a picture: the largest, or the one in the original's place. "
+            "Faces were looked for by a detector, one per picture: the largest, or the one in the original's place. "
             "Where it finds none, the picture counts as not recognised; a person may still see a face there."
         )
-    if people < len(sight.pairs):
+    if faces.people < len(faces.pairs):
         limits.append("Pictures of one person are not independent, so intervals are narrower than they should be.")
-    elif not sight.further:
+    elif not faces.further:
         limits.append("Every original counts as a different person.")
-    if material.certificate is None:
+    if pictures.certificate is None:
         limits.append("No certificate came with the pictures, so nothing was promised that could be judged.")
     return limits
 

@@ -42,8 +42,8 @@ def read_pairs(path: Path, originals: Set[str], released: Set[str]) -> list[tupl
     seen: set[str] = set()
     for line, row in _rows(path, ("original", "released")):
         first, second = row["original"], row["released"]
-        for name, known, side in ((first, originals, "original"), (second, released, "released")):
-            if name not in known:
+        for name, names, side in ((first, originals, "original"), (second, released, "released")):
+            if name not in names:
                 raise InputError(f"{path}, line {line}: there is no {side} picture {name!r}.")
         if second in seen:
             raise InputError(
@@ -64,8 +64,7 @@ def _rows(path: Path, needed: tuple[str, ...]) -> list[tuple[int, dict[str, str]
         raise InputError(f"{path}: the table cannot be read ({error}).") from error
     missing = [name for name in needed if name not in columns]
     if missing:
-        found = ", ".join(columns) or "nothing"
-        raise InputError(f"{path}: missing column(s) {', '.join(missing)}; found {found}.")
+        raise InputError(f"{path}: missing column(s) {', '.join(missing)}; found {', '.join(columns) or 'nothing'}.")
     if not rows:
         raise InputError(f"{path}: no rows. Expected the columns {', '.join(needed)} and one row for each picture.")
     for line, row in rows:

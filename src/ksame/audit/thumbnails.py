@@ -11,32 +11,31 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ksame.audit.looking import Looked
+from ksame.arrays import ByteArray
+from ksame.audit.pairs import PairCrops
 from ksame.audit.result import Exposed, Thumbnails
-from ksame.faces.faceset import ByteArray
 from ksame.models.pictures import as_rgb8
 
 SIDE = 168
 """Longest side in pixels."""
 
 
-def thumbnails(exposed: Sequence[Exposed], pairs: Sequence[Looked]) -> dict[str, Thumbnails]:
-    """Return pictures of the exposed by released name: before, after, and the cut that networks look at.
+def thumbnails(exposed: Sequence[Exposed], pairs: Sequence[PairCrops]) -> dict[str, Thumbnails]:
+    """Return pictures of the exposed by released name: before, after, and the crop that networks get.
 
-    Where faces were restored, the cut is a restored one.
+    Where faces were restored, the crop is a restored one.
     """
-    by_name = {looked.pair.released.name: looked for looked in pairs}
-    found = {}
+    by_name = {pair.pair.released.name: pair for pair in pairs}
+    pictures = {}
     for face in exposed:
-        looked = by_name[face.released]
-        cuts = [seen.wide for seen in (*looked.restored.values(), looked.after) if seen.wide is not None]
-        seen = cuts[0] if cuts else np.full((8, 8, 3), 127, dtype=np.uint8)
-        found[face.released] = Thumbnails(
-            original=data_uri(looked.pair.original.load()),
-            released=data_uri(looked.pair.released.load()),
-            seen=data_uri(seen),
+        pair = by_name[face.released]
+        wide = [crops.wide for crops in (*pair.restored.values(), pair.after) if crops.wide is not None]
+        pictures[face.released] = Thumbnails(
+            original=data_uri(pair.pair.original.load()),
+            released=data_uri(pair.pair.released.load()),
+            seen=data_uri(wide[0] if wide else np.full((8, 8, 3), 127, dtype=np.uint8)),
         )
-    return found
+    return pictures
 
 
 def data_uri(picture: NDArray[Any]) -> str:

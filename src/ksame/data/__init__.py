@@ -1,1 +1,1 @@
-"""Files that come with ksame: face model, synthetic people, surrogates, finisher, mesh of drawings, sample media."""
+"""Files that come with ksame: face model, canonical head, people, surrogates, finisher, mesh of drawings, samples."""

@@ -2,6 +2,6 @@
 
 from ksame.faces.faceset import FaceSet
 from ksame.faces.folder import Loaded, load_folder
-from ksame.faces.registration import Similarity, Template, register
+from ksame.faces.registration import Template, register
 
-__all__ = ["FaceSet", "Loaded", "Similarity", "Template", "load_folder", "register"]
+__all__ = ["FaceSet", "Loaded", "Template", "load_folder", "register"]

@@ -1,4 +1,4 @@
-"""What a face set may be made of: checked once, at the door, so that nothing is blackened, merged or reordered."""
+"""Checks of what a face set is made of, so that nothing is blackened, merged or reordered without notice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pixels(images: Any) -> NDArray[Any]:
         return _scaled(array)
     if not np.isfinite(array).all():
         bad = np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))
-        raise InputError(f"Face images must be finite. Images {some(bad)} hold NaN or infinity.")
+        raise InputError(f"Face images must be finite. Images {shortened(bad)} hold NaN or infinity.")
     if array.min() < 0 or array.max() > 1:
         raise InputError(
             f"Face images must lie in [0, 1]. Got values from {array.min():g} to {array.max():g}; "
@@ -39,8 +39,7 @@ def pixels(images: Any) -> NDArray[Any]:
 def _scaled(array: NDArray[Any]) -> NDArray[Any]:
     """Divide integers by the largest of their type; refuse those of which it is not known what white is."""
     low, high = int(array.min()), int(array.max())
-    known = array.dtype.name in _SCALED
-    if not known or (array.dtype.name == "uint16" and high <= 255):
+    if array.dtype.name not in _SCALED or (array.dtype.name == "uint16" and high <= 255):
         advice = "convert 8-bit pictures with images.astype('uint8')" if low >= 0 and high <= 255 else "divide by white"
         raise InputError(
             f"Face images of integers must be uint8 or uint16. Got {array.dtype.name} with values from {low} to "
@@ -62,12 +61,12 @@ def listed(values: Any, n: int, what: str) -> list[Any]:
         raise InputError(
             f"Expected {what} as a list or an array, in the order of the images. Got {type(values).__name__}."
         )
-    found = list(values)
-    if len(found) != n:
-        raise InputError(f"Expected {n} {what}, one for each image. Got {len(found)}.")
-    if any(isinstance(value, (list, tuple, dict, set, np.ndarray)) for value in found if value is not np.ma.masked):
+    items = list(values)
+    if len(items) != n:
+        raise InputError(f"Expected {n} {what}, one for each image. Got {len(items)}.")
+    if any(isinstance(value, (list, tuple, dict, set, np.ndarray)) for value in items if value is not np.ma.masked):
         raise InputError(f"Expected {what} with one value for each image. Got rows of several.")
-    return found
+    return items
 
 
 def missing(value: Any) -> bool:
@@ -84,14 +83,14 @@ def missing(value: Any) -> bool:
 
 def people(subjects: Any, n: int) -> NDArray[np.str_]:
     """Return who is in each image; everybody needs a name, or people without one would be taken for one person."""
-    found = listed(subjects, n, "subjects")
-    nameless = [i + 1 for i, subject in enumerate(found) if missing(subject)]
+    named = listed(subjects, n, "subjects")
+    nameless = [i + 1 for i, subject in enumerate(named) if missing(subject)]
     if nameless:
         raise InputError(
-            f"The subject of face {some(nameless)} is missing. Say who it is: people without a name would be taken "
-            "for one person. Where each image shows somebody else, number them."
+            f"The subject of face {shortened(nameless)} is missing. Say who it is: people without a name would be "
+            "taken for one person. Where each image shows somebody else, number them."
         )
-    return np.array([str(subject) for subject in found], dtype=np.str_)
+    return np.array([str(subject) for subject in named], dtype=np.str_)
 
 
 def labels(attributes: Any, n: int) -> dict[str, NDArray[np.str_]]:
@@ -125,8 +124,8 @@ def rows(indices: Any, n: int) -> NDArray[np.intp]:
     return index.astype(np.intp)
 
 
-def some(items: Iterable[Any], most: int = 10) -> str:
-    """Return the first few of many items for a message."""
+def shortened(items: Iterable[Any], max_items: int = 10) -> str:
+    """Return the first items of a list for a message."""
     texts = [str(item) for item in items]
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more
+    more = f" and {len(texts) - max_items} more" if len(texts) > max_items else ""
+    return ", ".join(texts[:max_items]) + more

@@ -9,8 +9,9 @@ from typing import Literal
 import cv2
 import numpy as np
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError, KsameWarning
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.faces.faceset import FaceSet
 
 Names = Literal["refuse", "merge", "keep"]
 
@@ -30,13 +31,13 @@ def look_alikes(faces: FaceSet) -> list[tuple[int, int]]:
     """Return pairs of images of different subjects, each the lower index first, that are nearly one photograph."""
     plain = small_copies(faces)
     mirrored = small_copies(faces.with_images(faces.images[:, :, ::-1]))
-    found = []
+    pairs = []
     for start in range(0, len(faces), _BLOCK):
         block = plain[start : start + _BLOCK]
         alike = np.maximum(block @ plain.T, block @ mirrored.T) >= ALIKE
         alike &= faces.subjects[start : start + _BLOCK, None] != faces.subjects[None, :]
-        found += [(start + int(i), int(j)) for i, j in np.argwhere(alike) if start + i < j]
-    return found
+        pairs += [(start + int(i), int(j)) for i, j in np.argwhere(alike) if start + i < j]
+    return pairs
 
 
 def one_name_each(faces: FaceSet, names: Names, *, settled: Collection[str] = ()) -> tuple[FaceSet, tuple[str, ...]]:
@@ -84,10 +85,9 @@ def _joined(faces: FaceSet, pairs: list[tuple[int, int]], kept: set[str]) -> lis
         return name
 
     for i, j in pairs:
-        one, two = sorted(
-            (find(str(faces.subjects[i])), find(str(faces.subjects[j]))), key=lambda n: (n not in kept, n)
-        )
-        leader[two] = one
+        names = (find(str(faces.subjects[i])), find(str(faces.subjects[j])))
+        first, second = sorted(names, key=lambda name: (name not in kept, name))
+        leader[second] = first
     return [find(str(subject)) for subject in faces.subjects]
 
 

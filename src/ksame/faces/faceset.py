@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ksame.arrays import ByteArray as ByteArray
+from ksame.arrays import FloatArray as FloatArray
+from ksame.arrays import IntArray as IntArray
 from ksame.errors import InputError
 from ksame.faces import checking
-
-FloatArray = NDArray[np.float64]
-ByteArray = NDArray[np.uint8]
-IntArray = NDArray[np.intp]
 
 _BLOCK = 64  # faces, or lines of a picture, that are rounded at a time
 
@@ -147,7 +146,7 @@ class FaceSet:
         flat = self.images.reshape(len(self), -1)
         constant = np.flatnonzero(flat.max(axis=1) == flat.min(axis=1))
         if len(constant):
-            named = checking.some(self.names[i] for i in constant)
+            named = checking.shortened(self.names[i] for i in constant)
             raise InputError(f"Constant images show no face: {named}. Remove them and run again.")
 
 

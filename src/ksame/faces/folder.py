@@ -16,7 +16,8 @@ from ksame.errors import InputError, NotRegisteredError, PrivacyWarning
 from ksame.faces.faceset import FaceSet
 from ksame.faces.landmarks import EYES_AND_NOSE
 from ksame.faces.reading import SUFFIXES, StrPath, read_image
-from ksame.faces.registration import Similarity, Template, register
+from ksame.faces.registration import Template, register
+from ksame.geometry import Similarity
 from ksame.progress import Track, silent
 
 T = TypeVar("T")

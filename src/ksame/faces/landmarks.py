@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FloatArray
 
 EYES_AND_NOSE = ("left_eye", "right_eye", "nose")
 """The three points of Newton et al. (2005, section 5.1); left and right as seen in the image."""

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from ksame.arrays import ByteArray
 from ksame.errors import InputError
-from ksame.faces.faceset import ByteArray
 from ksame.pictures import read_values
 
 StrPath = str | os.PathLike[str]
-"""Where a file or folder is: a plain string is as good as a path."""
+"""A path, or a plain string."""
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
 
 

@@ -10,64 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ksame.errors import InputError, whole_number
-from ksame.faces.faceset import FloatArray
+from ksame.geometry import Similarity
 
 LARGEST = 4_096
 """Pixels along the longer side of a registered face."""
-
-
-@dataclass(frozen=True)
-class Similarity:
-    """A rotation, a uniform scale and a shift of the plane: ``x' = a x - b y + tx``, ``y' = b x + a y + ty``.
-
-    Examples
-    --------
-    >>> turn = Similarity.estimate([[0, 0], [1, 0]], [[2, 1], [2, 3]])
-    >>> np.round(turn.apply([[1, 1]]), 6).tolist()
-    [[0.0, 3.0]]
-    >>> np.round(turn.inverse().apply(turn.apply([[4, 5]])), 6).tolist()
-    [[4.0, 5.0]]
-    """
-
-    a: float
-    b: float
-    tx: float
-    ty: float
-
-    @classmethod
-    def estimate(cls, source: ArrayLike, target: ArrayLike) -> Similarity:
-        """Return the least-squares similarity that takes ``source`` to ``target``, both of shape (n_points, 2)."""
-        p, q = np.asarray(source, dtype=np.float64), np.asarray(target, dtype=np.float64)
-        if p.shape != q.shape or p.ndim != 2 or p.shape[1] != 2 or len(p) < 2:
-            raise InputError(f"Registration needs at least two pairs of points. Got shapes {p.shape} and {q.shape}.")
-        if not (np.isfinite(p).all() and np.isfinite(q).all()):
-            raise InputError("Registration needs finite points.")
-        u, v = p - p.mean(axis=0), q - q.mean(axis=0)
-        norm = (u**2).sum()
-        if norm <= 1e-12:
-            raise InputError("Registration needs points that differ; all of them are in one place.")
-        a = (u * v).sum() / norm
-        b = (u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]).sum() / norm
-        shift = q.mean(axis=0) - np.array([[a, -b], [b, a]]) @ p.mean(axis=0)
-        return cls(float(a), float(b), float(shift[0]), float(shift[1]))
-
-    @property
-    def matrix(self) -> FloatArray:
-        """The 2 x 3 matrix that OpenCV uses."""
-        return np.array([[self.a, -self.b, self.tx], [self.b, self.a, self.ty]])
-
-    def apply(self, points: ArrayLike) -> FloatArray:
-        """Move points of shape (..., 2)."""
-        m = self.matrix
-        return np.asarray(np.asarray(points, dtype=np.float64) @ m[:, :2].T + m[:, 2])
-
-    def inverse(self) -> Similarity:
-        """Return the transform that undoes this one."""
-        s = self.a**2 + self.b**2
-        if s <= 1e-24:
-            raise InputError("A similarity of scale zero has no inverse.")
-        a, b = self.a / s, -self.b / s
-        return Similarity(a, b, -(a * self.tx - b * self.ty), -(b * self.tx + a * self.ty))
 
 
 @dataclass(frozen=True)

@@ -2,27 +2,15 @@
 
 import numpy as np
 
-from ksame.faces.faceset import ByteArray
+from ksame.arrays import ByteArray
 
-MOST = 200
-"""Faces on one sheet at most."""
+MAX_FACES = 200
+"""On one sheet."""
 
 
 def contact_sheet(faces: ByteArray, *, columns: int | None = None, gap: int = 2) -> ByteArray:
-    """Lay faces out on white.
-
-    Parameters
-    ----------
-    faces : ndarray of shape (n, height, width, channels), uint8
-        The first ``MOST`` are shown.
-    columns : int, optional
-        About as wide as high when None.
-
-    Returns
-    -------
-    sheet : ndarray of shape (sheet_height, sheet_width, channels), uint8
-    """
-    shown = faces[:MOST]
+    """Lay up to ``MAX_FACES`` faces, (n, height, width, channels), out on white, by default about as wide as high."""
+    shown = faces[:MAX_FACES]
     n, h, w, c = shown.shape
     across = columns or max(1, int(np.ceil(np.sqrt(n * h / w))))
     across = min(across, n)

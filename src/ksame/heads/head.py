@@ -18,7 +18,7 @@ from ksame.heads.covers import HEAD, Cover
 from ksame.models import BLENDSHAPES
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import EYES, IRISES, OUTLINE, with_forehead
-from ksame.spaces.facemodel.preparation import BLENDS
+from ksame.spaces.facemodel.labels import BLENDS
 
 CONTEXT = 1.8
 """Side of the square that is looked at to invent a region, in outlines of the face."""

@@ -1,7 +1,7 @@
 """A second opinion on one face: BlazeFace (Bazarevsky et al. 2019), the detector that comes with the face mesh.
 
-It was trained by others on other pictures than YuNet, so that what deceives one rarely deceives both. It sees faces
-that fill a fifth of its small picture or more, so it is asked about crops and not about whole photographs.
+It was trained by others on other pictures than YuNet, so that what deceives one rarely deceives both. It detects faces
+that fill a fifth of its small picture or more, so it gets crops, not whole photographs.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import threading
 
 import numpy as np
 
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.models.landmarker import read_landmarker
 from ksame.models.litert import Network
 from ksame.models.store import Store
 
 SIDE = 128
-"""Side in pixels of the picture the network takes."""
+"""Side in pixels of the crop that the network takes."""
 # Pixels between anchors, and anchors at each place: MediaPipe's face_detection_short_range.
 _LAYERS = ((8, 2), (16, 6))
 
@@ -46,12 +46,7 @@ class BlazeFace:
         self._local = threading.local()
 
     def detect(self, crop: ByteArray) -> tuple[FloatArray, FloatArray]:
-        """Return every box that the network considers, and how sure it is of each.
-
-        Parameters
-        ----------
-        crop : ndarray of shape (128, 128, 3)
-            8-bit RGB; the face upright.
+        """Return every box that the network considers and its logit, for an upright RGB crop of shape (128, 128, 3).
 
         Returns
         -------

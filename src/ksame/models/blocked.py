@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterator, Sequence
 from string import ascii_lowercase
 
-from ksame.models.landmarker import varint
-
 # Numbers of fields: of a model; of a graph; of a node.
 _GRAPH = 7
 _NODE, _INPUT, _OUTPUT, _VALUE_INFO = 1, 11, 12, 13
@@ -105,3 +103,14 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes, bytes]]:
             begin, end = end, end + value
         yield tag >> 3, message[at:end], message[begin:end]
         at = end
+
+
+def varint(message: bytes, at: int) -> tuple[int, int]:
+    """Return the whole number that begins at ``at`` in a protocol-buffers message, and where the next field begins."""
+    value = shift = 0
+    while True:
+        byte = message[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at

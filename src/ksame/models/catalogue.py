@@ -13,19 +13,12 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Wheel:
-    """A file inside a wheel of a package index.
+    """A file inside a wheel of a package index."""
 
-    Parameters
-    ----------
-    project, version : str
-        Which wheel, as ``pip download project==version`` takes it.
-    member : str
-        Path of the file inside the wheel.
-    """
-
+    # which wheel, as ``pip download project==version`` takes it
     project: str
     version: str
-    member: str
+    member: str  # path of the file inside the wheel
 
     @property
     def requirement(self) -> str:
@@ -35,35 +28,16 @@ class Wheel:
 
 @dataclass(frozen=True)
 class Model:
-    """One file of weights.
+    """One file of weights."""
 
-    Parameters
-    ----------
-    name : str
-        What the package and the command line call it.
-    filename : str
-        Its name in the cache folder.
-    sha256 : str
-        Hash of its bytes, in lower-case hexadecimal digits.
-    size : int
-        Its length in bytes.
-    licence : str
-        SPDX identifier of the network's licence.
-    purpose : str
-        What it is used for.
-    source : Wheel
-        Where it can be had.
-    optional : bool
-        Whether the package works without it; ``ksame models pull`` leaves optional files out unless named.
-    """
-
-    name: str
-    filename: str
-    sha256: str
-    size: int
-    licence: str
-    purpose: str
-    source: Wheel
+    name: str  # what the package and the command line call it
+    filename: str  # its name in the cache folder
+    sha256: str  # hash of its bytes, in lower-case hexadecimal digits
+    size: int  # its length in bytes
+    licence: str  # SPDX identifier of the network's licence
+    purpose: str  # what it is used for
+    source: Wheel  # where it can be fetched
+    # whether the package works without it; ``ksame models pull`` leaves optional files out unless named
     optional: bool = False
 
 
@@ -112,4 +86,4 @@ _MODELS = (
 )
 
 CATALOGUE: Mapping[str, Model] = MappingProxyType({model.name: model for model in _MODELS})
-"""The files the package knows, by name."""
+"""The files that the package can use, by name."""

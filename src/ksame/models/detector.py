@@ -1,6 +1,6 @@
-"""Finding faces: YuNet (Wu et al. 2023) over several scales, in tiles, and on turned pictures where asked.
+"""Detect faces: YuNet (Wu et al. 2023) over several scales, in tiles, and on turned pictures where asked.
 
-The network sees faces of about 24 to 300 pixels. Smaller ones are enlarged first, larger ones are found in
+The network detects faces of about 24 to 300 pixels. Smaller ones are enlarged first, larger ones are detected in
 a reduced copy. Measured at 1920 x 1080 with the picture enlarged 1 / 2 / 3 times, the share of faces found is
 .12 / .91 / .99 for faces of 12 pixels, .53 / 1 / 1 for 16 and .98 / 1 / 1 for 24.
 """
@@ -14,20 +14,21 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import ByteArray, FloatArray
 from ksame.errors import parameter_error
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.geometry import inside, overlap
 from ksame.models.face import Face
 from ksame.models.pictures import as_rgb8
 from ksame.models.store import Store
 from ksame.models.yunet import SAME, yunet
 
 SMALLEST = 24  # side in pixels of the smallest face that the network finds almost always
-TINY = 12  # what `tiny` looks for
+TINY = 12  # side in pixels with `tiny`
 _TILE = 1920  # larger pictures are cut, so that memory stays bounded
-_LARGEST = 320  # above, the network sees parts; the next reduced copy has such a face at a quarter of the size
+_MAX_FACE = 320  # above, the network sees parts; the next reduced copy has such a face at a quarter of the size
 _REDUCE = 4
-_OVERLAP = 128  # a face cut by a tile's edge is smaller than this or found in the reduced copy
-_INSIDE = 0.7  # share of the smaller box inside the larger, likewise
+_OVERLAP = 128  # of tiles, in pixels: a face cut by a tile's edge is smaller or found in the reduced copy
+_INSIDE = 0.7  # share of the smaller box inside the larger above which two boxes are one face
 
 
 class FaceDetector:
@@ -61,7 +62,7 @@ class FaceDetector:
             Side in pixels of the smallest face to look for. Below 24 the picture is enlarged, at most three
             times, which costs time by the square; above 24 it is reduced and the search is faster.
         score : float
-            How sure the network must be, in (0, 1]. Low values find more, and more that is no face.
+            Lowest score that counts, in (0, 1]. Low values find more faces, and more that are none.
         tiny : bool
             Look for faces down to 12 pixels: ``min_face=12``.
         rotations : sequence of int
@@ -71,7 +72,7 @@ class FaceDetector:
         Returns
         -------
         faces : list of Face
-            The surest first; empty when there is no face.
+            Highest score first; empty when there is no face.
         """
         if not min_face >= 1:
             raise parameter_error("min_face", "detect", "a number of at least 1", min_face)
@@ -87,26 +88,25 @@ class FaceDetector:
             last = max(rgb.shape[:2]) * scale <= SMALLEST * _REDUCE
             picture = _resized(rgb, scale)
             for turn in turns:
-                seen = self._search(np.ascontiguousarray(np.rot90(picture, turn // 90)), score)
+                faces = self._search(np.ascontiguousarray(np.rot90(picture, turn // 90)), score)
                 if not last:
-                    seen = seen[seen[:, 2:4].max(axis=1) <= _LARGEST]
-                rows.append(_turn_back(_rescale(seen, 1 / scale), turn, rgb.shape))
+                    faces = faces[faces[:, 2:4].max(axis=1) <= _MAX_FACE]
+                rows.append(_turn_back(_rescale(faces, 1 / scale), turn, rgb.shape))
             if last:
                 break
             scale /= _REDUCE
-        found = _suppress(np.concatenate(rows))
-        return [_face(row) for row in found]
+        return [_face(row) for row in _suppress(np.concatenate(rows))]
 
     def _search(self, rgb: ByteArray, score: float) -> FloatArray:
         """Search a picture as it is, in tiles; rows of shape (n_faces, 15)."""
         rows = [np.empty((0, 15))]
         for left, top, tile, inner in _tiles(rgb):
-            seen = self._network.find(tile, score)
-            seen = seen[~_cut(seen, tile.shape, inner)]
-            seen[:, :14:2] += left
-            seen[:, 1:14:2] += top
-            seen[:, 2:4] -= (left, top)  # width and height do not shift
-            rows.append(seen)
+            faces = self._network.detect(tile, score)
+            faces = faces[~_cut(faces, tile.shape, inner)]
+            faces[:, :14:2] += left
+            faces[:, 1:14:2] += top
+            faces[:, 2:4] -= (left, top)  # width and height do not shift
+            rows.append(faces)
         return np.concatenate(rows)
 
 
@@ -140,8 +140,8 @@ def _resized(rgb: ByteArray, scale: float) -> ByteArray:
     if scale == 1:
         return rgb
     size = tuple(max(1, round(side * scale)) for side in rgb.shape[1::-1])
-    way = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
-    return np.asarray(cv2.resize(rgb, size, interpolation=way), dtype=np.uint8)
+    interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(rgb, size, interpolation=interpolation), dtype=np.uint8)
 
 
 def _tiles(rgb: ByteArray) -> Iterator[tuple[int, int, ByteArray, tuple[bool, bool, bool, bool]]]:
@@ -202,16 +202,12 @@ def _turn_back(rows: FloatArray, turn: int, shape: tuple[int, ...]) -> FloatArra
 
 
 def _suppress(rows: FloatArray) -> FloatArray:
-    """Keep the surest of every set of boxes that overlap, surest first."""
+    """Keep the box with the highest score of every set of boxes that overlap, highest score first."""
     rows = rows[np.argsort(-rows[:, 14], kind="stable")]
-    low, high = rows[:, :2], rows[:, :2] + rows[:, 2:4]
-    area = np.prod(rows[:, 2:4], axis=1)
+    same = (overlap(rows[:, :4], rows[:, :4]) > SAME) | (inside(rows[:, :4], rows[:, :4]) > _INSIDE)
     kept: list[int] = []
     for i in range(len(rows)):
-        span = np.minimum(high[i], high[kept]) - np.maximum(low[i], low[kept])
-        common = np.prod(span.clip(0, None), axis=1)
-        union, smaller = area[i] + area[kept] - common, np.minimum(area[i], area[kept])
-        if not np.any((common > SAME * union) | (common > _INSIDE * smaller)):
+        if not same[i, kept].any():
             kept.append(i)
     return rows[kept]
 

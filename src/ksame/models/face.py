@@ -7,8 +7,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FloatArray
 from ksame.models.landmarker import BLENDSHAPES
 from ksame.models.pose import Pose
 
@@ -19,7 +19,7 @@ class Source(IntEnum):
     DETECTED = 0
     """Found by a detector, or meshed where it was expected."""
     INTERPOLATED = 1
-    """Between, before or after frames where it was detected: its place is reckoned, not seen."""
+    """Between, before or after frames where it was detected: its place is computed."""
     ADDED = 2
     """Put in by hand."""
 
@@ -52,7 +52,7 @@ class Mesh:
     def blendshape(self, name: str) -> float:
         """Return one expression weight by its name."""
         if name not in BLENDSHAPES:
-            raise InputError(f"There is no blendshape {name!r}. Known: {', '.join(BLENDSHAPES)}.")
+            raise InputError(f"Unknown blendshape {name!r}. Choose one of: {', '.join(BLENDSHAPES)}.")
         return float(self.blendshapes[BLENDSHAPES.index(name)])
 
 

@@ -1,18 +1,17 @@
-"""The file ``face_landmarker.task``: its networks, its canonical head, and what their numbers mean."""
+"""The networks in the file ``face_landmarker.task``, and what their numbers mean."""
 
 from __future__ import annotations
 
-import struct
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import ModelError
-from ksame.faces.faceset import FloatArray, IntArray
 
 N_POINTS = 478
 
@@ -30,116 +29,45 @@ BLENDSHAPES = (
     "mouthUpperUpRight", "noseSneerLeft", "noseSneerRight",
 )
 """Names of the 52 expression weights, in the network's order; left and right are the person's own."""
-
-# The points the expression network reads: kLandmarksSubsetIdxs of MediaPipe's face_blendshapes_graph.cc.
-BLENDSHAPE_POINTS = (
-    0, 1, 4, 5, 6, 7, 8, 10, 13, 14, 17, 21, 33, 37, 39, 40, 46, 52, 53, 54, 55, 58, 61, 63, 65, 66, 67,
-    70, 78, 80, 81, 82, 84, 87, 88, 91, 93, 95, 103, 105, 107, 109, 127, 132, 133, 136, 144, 145, 146,
-    148, 149, 150, 152, 153, 154, 155, 157, 158, 159, 160, 161, 162, 163, 168, 172, 173, 176, 178, 181,
-    185, 191, 195, 197, 234, 246, 249, 251, 263, 267, 269, 270, 276, 282, 283, 284, 285, 288, 291, 293,
-    295, 296, 297, 300, 308, 310, 311, 312, 314, 317, 318, 321, 323, 324, 332, 334, 336, 338, 356, 361,
-    362, 365, 373, 374, 375, 377, 378, 379, 380, 381, 382, 384, 385, 386, 387, 388, 389, 390, 397, 398,
-    400, 402, 405, 409, 415, 454, 466, 468, 469, 470, 471, 472, 473, 474, 475, 476, 477,
-)
 # fmt: on
 
 
 @dataclass(frozen=True, eq=False)
 class Landmarker:
-    """What ``face_landmarker.task`` holds.
-
-    Parameters
-    ----------
-    detector, mesh, blendshapes : bytes
-        The three TensorFlow Lite networks.
-    head : ndarray of shape (468, 3)
-        A head without expression that looks at the viewer, in centimetres: x to the right of the picture,
-        y up, z towards the viewer.
-    triangles : ndarray of shape (898, 3)
-        Points of the mesh that span its surface.
-    weights : ndarray of shape (468,)
-        How much a point says about the pose of the head; 0 for points that expressions move.
-    """
+    """The three TensorFlow Lite networks of ``face_landmarker.task``."""
 
     detector: bytes
     mesh: bytes
     blendshapes: bytes
-    head: FloatArray
-    triangles: IntArray
-    weights: FloatArray
 
 
 @lru_cache(maxsize=2)
 def read_landmarker(file: Path) -> Landmarker:
-    """Read the parts of a ``face_landmarker.task`` file, which is a zip archive."""
+    """Read the networks of a ``face_landmarker.task`` file, which is a zip archive."""
+    parts = ("face_detector.tflite", "face_landmarks_detector.tflite", "face_blendshapes.tflite")
     try:
         with zipfile.ZipFile(file) as archive:
-            detector = archive.read("face_detector.tflite")
-            mesh = archive.read("face_landmarks_detector.tflite")
-            blendshapes = archive.read("face_blendshapes.tflite")
-            geometry = archive.read("geometry_pipeline_metadata_landmarks.binarypb")
+            return Landmarker(*(archive.read(part) for part in parts))
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise ModelError(f"{file}: expected the parts of face_landmarker.task ({error}).") from error
-    head, triangles, weights = _geometry(geometry)
-    return Landmarker(detector, mesh, blendshapes, head, triangles, weights)
 
 
-def _geometry(message: bytes) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Decode head, triangles and weights out of a GeometryPipelineMetadata message."""
-    vertices: list[float] = []
-    corners: list[int] = []
-    weighted: dict[int, float] = {}
-    for number, value in _fields(message):
-        if number == 1 and isinstance(value, bytes):  # canonical_mesh
-            for part, item in _fields(value):
-                if part == 3:
-                    vertices.append(float(item))
-                elif part == 4:
-                    corners.append(int(item))
-        elif number == 2 and isinstance(value, bytes):  # procrustes_landmark_basis
-            reference = dict(_fields(value))
-            weighted[int(reference.get(1, 0))] = float(reference[2])
-    head = np.array(vertices).reshape(-1, 5)[:, :3]  # a vertex is a position and a place in the texture
-    weights = np.zeros(len(head))
-    weights[list(weighted)] = list(weighted.values())
-    triangles = np.array(corners, dtype=np.intp).reshape(-1, 3)
-    for array in (head, triangles, weights):
+@dataclass(frozen=True, eq=False)
+class CanonicalHead:
+    """A head without expression that looks at the viewer."""
+
+    points: FloatArray  # (468, 3): in centimetres: x to the right of the picture, y up, z towards the viewer
+    weights: FloatArray  # (468,): how much a point says about the pose of the head; 0 for points that expressions move
+    triangles: IntArray  # (898, 3): points of the mesh that span its surface
+    blendshape_points: IntArray  # (146,): which of the 478 points the expression network reads
+
+
+@lru_cache(maxsize=1)
+def canonical_head() -> CanonicalHead:
+    """Return MediaPipe's canonical head, as tools/canonical_head.py took it from ``face_landmarker.task``."""
+    with (files("ksame.data") / "canonical_head.npz").open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        points, weights = (stored[name].astype(np.float64) for name in ("points", "weights"))
+        triangles, blendshape_points = (stored[name].astype(np.intp) for name in ("triangles", "blendshape_points"))
+    for array in (points, weights, triangles, blendshape_points):
         array.flags.writeable = False
-    return head, triangles, weights
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, bytes | float | int]]:
-    """Yield number and value of every field of a protocol-buffers message.
-
-    Examples
-    --------
-    >>> list(_fields(bytes([0x08, 0x96, 0x01, 0x12, 0x02, 0x68, 0x69])))
-    [(1, 150), (2, b'hi')]
-    """
-    at = 0
-    while at < len(message):
-        key, at = varint(message, at)
-        number, kind = key >> 3, key & 7
-        if kind == 0:
-            whole, at = varint(message, at)
-            yield number, whole
-        elif kind == 2:
-            length, at = varint(message, at)
-            yield number, message[at : at + length]
-            at += length
-        elif kind == 5:
-            yield number, struct.unpack_from("<f", message, at)[0]
-            at += 4
-        else:
-            raise ModelError(f"face_landmarker.task: field {number} has the unexpected wire type {kind}.")
-
-
-def varint(message: bytes, at: int) -> tuple[int, int]:
-    """Return the whole number that begins at ``at`` in a protocol-buffers message, and where the next field begins."""
-    value = shift = 0
-    while True:
-        byte = message[at]
-        value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 128:
-            return value, at
+    return CanonicalHead(points, weights, triangles, blendshape_points)

@@ -1,7 +1,7 @@
 """The mesh of a face: MediaPipe's 478 points and 52 expression weights, run by LiteRT.
 
-The face is cut out upright in a square, turned by the line between the eyes. The points found in that square
-give a better square, from which the mesh is taken once more.
+The face is cropped upright in a square, turned by the line between the eyes. The points in that square give a better
+square, from which the mesh is taken once more.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import ByteArray, FloatArray, IntArray
 from ksame.errors import InputError
-from ksame.faces.faceset import ByteArray, FloatArray, IntArray
+from ksame.geometry import warp
 from ksame.models.face import Face, Mesh
-from ksame.models.landmarker import BLENDSHAPE_POINTS, BLENDSHAPES, N_POINTS, read_landmarker
+from ksame.models.landmarker import BLENDSHAPES, N_POINTS, canonical_head, read_landmarker
 from ksame.models.litert import Network
-from ksame.models.pictures import as_rgb8, warp
+from ksame.models.pictures import as_rgb8
 from ksame.models.pose import Pose, estimate_pose
 from ksame.models.store import Store
 
@@ -41,12 +42,13 @@ class FaceMesh:
 
     def __init__(self, store: Store | None = None) -> None:
         self._file = read_landmarker((store or Store()).path("face-landmarker"))
+        self._head = canonical_head()
         self._local = threading.local()
 
     @property
     def triangles(self) -> IntArray:
         """Corners of the surface's triangles, shape (898, 3), among the first 468 points."""
-        return self._file.triangles
+        return self._head.triangles
 
     def fit(self, image: NDArray[Any], face: Face) -> Mesh:
         """Mesh a face that a detector found.
@@ -56,12 +58,7 @@ class FaceMesh:
         image : ndarray of shape (height, width), (height, width, 1) or (height, width, 3)
             8-bit or floating point in [0, 1]; RGB where it has three channels.
         face : Face
-            Where the face is, in the same picture.
-
-        Returns
-        -------
-        mesh : Mesh
-            Look at its ``presence``: a square without a face gives points too.
+            Check the ``presence`` of its mesh: a square without a face gives points too.
         """
         rgb = as_rgb8(image)
         x, y, width, height = face.box
@@ -71,32 +68,21 @@ class FaceMesh:
         return self._from_points(rgb, first)
 
     def follow(self, image: NDArray[Any], mesh: Mesh) -> Mesh:
-        """Mesh a face where it was in the frame before.
-
-        Parameters
-        ----------
-        image : ndarray of shape (height, width), (height, width, 1) or (height, width, 3)
-        mesh : Mesh
-            The face in the frame before; it may have moved by about a quarter of its size.
-
-        Returns
-        -------
-        mesh : Mesh
-        """
+        """Mesh a face where it was in the frame before; it may have moved by about a quarter of its size."""
         return self._from_points(as_rgb8(image), mesh.points)
 
     def _from_points(self, rgb: ByteArray, points: FloatArray) -> Mesh:
         points, presence = self._points(rgb, _square_around(points))
-        marks = points[list(BLENDSHAPE_POINTS), :2].astype(np.float32)
+        marks = points[self._head.blendshape_points, :2].astype(np.float32)
         blendshapes = self._run("blendshapes", marks)[0]
-        pose = estimate_pose(points[: len(self._file.head)], self._file.head, self._file.weights)
+        pose = estimate_pose(points[: len(self._head.points)], self._head.points, self._head.weights)
         return Mesh(points, presence, blendshapes.reshape(-1).astype(np.float64), pose)
 
     def _points(self, rgb: ByteArray, to_crop: FloatArray) -> tuple[FloatArray, float]:
         """Return the points, of shape (478, 3), and the presence in the square that ``to_crop`` cuts."""
         crop = warp(rgb, to_crop, _SIDE)
-        found, logit = self._run("mesh", crop.astype(np.float32) / 255)[:2]
-        points = found.reshape(N_POINTS, 3).astype(np.float64)
+        answer, logit = self._run("mesh", crop.astype(np.float32) / 255)[:2]
+        points = answer.reshape(N_POINTS, 3).astype(np.float64)
         points[:, :2] -= 0.5  # the network counts from the corner of the first pixel
         turn, shift = to_crop[:, :2], to_crop[:, 2]
         size = np.hypot(turn[0, 0], turn[1, 0])
@@ -115,17 +101,7 @@ class FaceMesh:
 
 
 def five_points(mesh: Mesh | FloatArray) -> FloatArray:
-    """Return the five points that detectors and recognisers use.
-
-    Parameters
-    ----------
-    mesh : Mesh or ndarray of shape (478, 2 or 3)
-
-    Returns
-    -------
-    points : ndarray of shape (5, 2)
-        In the order of :attr:`Face.landmarks`: eyes, tip of the nose, corners of the mouth.
-    """
+    """Return the five points of a mesh, (478, 2 or 3), in the order of :attr:`Face.landmarks`, (5, 2)."""
     points = mesh.points if isinstance(mesh, Mesh) else np.asarray(mesh, dtype=np.float64)
     if points.ndim != 2 or len(points) != N_POINTS or points.shape[1] not in (2, 3):
         raise InputError(f"A mesh must have the shape ({N_POINTS}, 2 or 3). Got {points.shape}.")

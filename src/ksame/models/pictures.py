@@ -1,15 +1,14 @@
-"""What the networks accept as a picture, and how it is cut for them."""
+"""What the networks accept as a picture."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import ByteArray
 from ksame.errors import InputError
-from ksame.faces.faceset import ByteArray
 
 
 def as_rgb8(image: NDArray[Any]) -> ByteArray:
@@ -43,30 +42,3 @@ def as_rgb8(image: NDArray[Any]) -> ByteArray:
     if array.shape[2] == 1:
         array = np.repeat(array, 3, axis=2)
     return np.ascontiguousarray(array)
-
-
-def warp(image: ByteArray, matrix: NDArray[np.float64], side: int) -> ByteArray:
-    """Cut a square out of a picture.
-
-    Parameters
-    ----------
-    image : ndarray of shape (height, width, 3)
-    matrix : ndarray of shape (2, 3)
-        From picture to crop, pixel centres at whole numbers. Outside the picture its edge is repeated.
-    side : int
-        Size of the crop in pixels.
-
-    Returns
-    -------
-    crop : ndarray of shape (side, side, 3)
-    """
-    scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
-    # A warp that shrinks samples too sparsely: cut a larger square and average.
-    times = int(np.clip(np.ceil(1.0 / max(scale, 1e-6)), 1, 8))
-    larger = matrix * times
-    larger[:, 2] += (times - 1) / 2
-    size = (side * times, side * times)
-    crop = cv2.warpAffine(image, larger, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    if times > 1:
-        crop = cv2.resize(crop, (side, side), interpolation=cv2.INTER_AREA)
-    return np.asarray(crop, dtype=np.uint8)

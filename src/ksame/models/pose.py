@@ -1,4 +1,4 @@
-"""Which way a head is turned, in closed form from the points of its mesh."""
+"""The pose of a head, in closed form from the points of its mesh."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ def estimate_pose(points: FloatArray, head: FloatArray, weights: FloatArray) -> 
     (20.0, -5.0, 10.0)
     """
     share = weights / weights.sum()
-    seen = points * [1, -1, -1]
-    seen = seen - share @ seen
+    turned = points * [1, -1, -1]
+    turned = turned - share @ turned
     model = head - share @ head
-    u, _, vt = np.linalg.svd((seen * share[:, None]).T @ model)
+    u, _, vt = np.linalg.svd((turned * share[:, None]).T @ model)
     r = u @ np.diag([1, 1, np.linalg.det(u @ vt)]) @ vt
     # The angles follow from multiplying out `rotation`.
     yaw = np.arcsin(np.clip(-r[2, 0], -1, 1))

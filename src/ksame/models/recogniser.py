@@ -16,12 +16,12 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError, ModelError, parameter_error
-from ksame.faces.faceset import FloatArray
-from ksame.faces.registration import Similarity
+from ksame.geometry import Similarity, warp
 from ksame.models.blocked import mended
 from ksame.models.catalogue import CATALOGUE
-from ksame.models.pictures import as_rgb8, warp
+from ksame.models.pictures import as_rgb8
 from ksame.models.runtime import session
 from ksame.models.store import Store
 from ksame.registry import Registry

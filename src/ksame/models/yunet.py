@@ -1,7 +1,7 @@
 """YuNet (Wu et al. 2023) on one picture of about its own scale: boxes, five points and scores.
 
-The network measures from the corners of a grid, at three strides. What it says of each is decoded as OpenCV's
-``FaceDetectorYN`` does, and of boxes that overlap the surest is kept.
+The network measures from the corners of a grid, at three strides. Its answers are decoded as OpenCV's
+``FaceDetectorYN`` does, and of boxes that overlap the one with the highest score is kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.models.blocked import mended
 from ksame.models.runtime import session
 
@@ -22,7 +22,7 @@ SAME = 0.3
 """Overlap (intersection over union) above which two boxes are one face."""
 _STRIDES = (8, 16, 32)
 _OUTPUTS = [f"{kind}_{stride}" for stride in _STRIDES for kind in ("cls", "obj", "bbox", "kps")]
-_MOST = 5000  # boxes, the surest, that are compared with each other
+_MAX_BOXES = 5000  # with the highest scores, that are compared with each other
 
 
 class YuNet:
@@ -38,14 +38,14 @@ class YuNet:
         weights = mended(file.read_bytes(), any_size=True)
         self._session: Any = session(weights, threads=1, weights_only=True)
 
-    def find(self, rgb: ByteArray, score: float) -> FloatArray:
-        """Return the faces of a picture, (n_faces, 15): box, five points and score, the surest first.
+    def detect(self, rgb: ByteArray, score: float) -> FloatArray:
+        """Return the faces of a picture, (n_faces, 15): box, five points and score, highest score first.
 
         Parameters
         ----------
         rgb : ndarray of shape (height, width, 3)
         score : float
-            How sure the network must be.
+            Lowest score that counts.
         """
         missing = [-side % _STRIDES[-1] for side in rgb.shape[:2]]
         if any(missing):
@@ -55,21 +55,21 @@ class YuNet:
             _decoded([answer[0] for answer in answers[4 * i : 4 * i + 4]], stride, rgb.shape[1] // stride, score)
             for i, stride in enumerate(_STRIDES)
         ]
-        found = np.concatenate(rows)
-        boxes, scores = np.trunc(found[:, :4]).tolist(), found[:, 14].tolist()
-        return found[np.array(cv2.dnn.NMSBoxes(boxes, scores, score, SAME, top_k=_MOST), dtype=np.intp)]
+        faces = np.concatenate(rows)
+        boxes, scores = np.trunc(faces[:, :4]).tolist(), faces[:, 14].tolist()
+        return faces[np.array(cv2.dnn.NMSBoxes(boxes, scores, score, SAME, top_k=_MAX_BOXES), dtype=np.intp)]
 
 
 def _decoded(answers: Sequence[FloatArray], stride: int, columns: int, score: float) -> FloatArray:
-    """Return rows, (n, 15), for the places of one grid of which the network is sure enough."""
-    face, there, box, points = answers
-    sure = np.sqrt(face[:, 0].clip(0, 1) * there[:, 0].clip(0, 1))
-    at = np.flatnonzero(sure >= score)
+    """Return rows, (n, 15), for the places of one grid with a score of at least ``score``."""
+    face, object_, box, points = answers
+    scores = np.sqrt(face[:, 0].clip(0, 1) * object_[:, 0].clip(0, 1))
+    at = np.flatnonzero(scores >= score)
     corner = np.stack([at % columns, at // columns], axis=1)
     size = np.exp(box[at, 2:])
     centre = corner + box[at, :2]
     marks = points[at] + np.tile(corner, 5)
-    return np.concatenate([stride * np.concatenate([centre - size / 2, size, marks], axis=1), sure[at, None]], axis=1)
+    return np.concatenate([stride * np.concatenate([centre - size / 2, size, marks], axis=1), scores[at, None]], axis=1)
 
 
 @lru_cache(maxsize=2)

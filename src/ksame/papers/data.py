@@ -13,8 +13,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import ByteArray, FloatArray
 from ksame.errors import InputError, KsameError
-from ksame.faces.faceset import ByteArray, FaceSet, FloatArray, quantise
+from ksame.faces.faceset import FaceSet, quantise
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.faces.registration import Template, register
 from ksame.papers.layouts import Picture, find_pictures

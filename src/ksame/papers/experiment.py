@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame import __version__
+from ksame.arrays import ByteArray
 from ksame.errors import OutputError
-from ksame.faces.faceset import ByteArray, FaceSet
+from ksame.faces.faceset import FaceSet
 from ksame.papers.data import Data, NotAvailableError, Wanted
 from ksame.progress import Track, silent
 

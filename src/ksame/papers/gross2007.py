@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.attacks import AttackData, Eigenfaces, ModelNeighbour, Posterior, Recogniser, rank1_scores
 from ksame.deidentify import pose
 from ksame.errors import KsameWarning
-from ksame.faces.faceset import FaceSet, FloatArray, IntArray, quantise, subject_means
+from ksame.faces.faceset import FaceSet, quantise, subject_means
 from ksame.faces.filters import pixelate
 from ksame.methods import KSame
 from ksame.papers.data import SHOT, NotAvailableError

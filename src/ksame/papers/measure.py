@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.attacks import (
     AttackData,
     Recogniser,
@@ -21,7 +22,7 @@ from ksame.attacks import (
 from ksame.attacks.base import Coder
 from ksame.deidentify import deidentify
 from ksame.errors import KsameWarning
-from ksame.faces.faceset import FaceSet, FloatArray, IntArray, quantise
+from ksame.faces.faceset import FaceSet, quantise
 from ksame.methods import Method, Problem
 from ksame.papers.data import FEWEST, SHOT, NotAvailableError, Wanted
 from ksame.papers.experiment import Pictures, Row, Task

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.attacks import AttackData, Eigenfaces, Embedding, rank1_scores
 from ksame.attacks.arithmetic import difference_votes
 from ksame.attacks.scoring import clopper_pearson
-from ksame.faces.faceset import FaceSet, FloatArray, IntArray, quantise
+from ksame.faces.faceset import FaceSet, quantise
 from ksame.methods import Furthest, KSame
 from ksame.methods.furthest import Condition, pair_clusters
 from ksame.models import SFace

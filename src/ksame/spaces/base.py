@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.arrays import FloatArray
+from ksame.faces.faceset import FaceSet
 
 
 @runtime_checkable

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.arrays import FloatArray
+from ksame.faces.faceset import FaceSet
 from ksame.parameters import Parameters
 from ksame.spaces.pca import PCA, component_count, fit_pca
 from ksame.spaces.pixel import flatten

@@ -7,8 +7,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from ksame.arrays import FloatArray
 from ksame.errors import parameter_error, whole_number
-from ksame.faces.faceset import FloatArray
 
 RANDOMISED_ABOVE = 3000
 """Rows and columns beyond which a few components are found by randomised SVD instead of the full Gram matrix."""
@@ -77,12 +77,13 @@ def fit_pca(rows: FloatArray, n_components: int | float | None = None, *, seed: 
         For the randomised SVD only.
     """
     n, d = rows.shape
-    most = max(1, min(n - 1, d))
+    max_count = max(1, min(n - 1, d))
     wanted = component_count("PCA", n_components)
     share = wanted if isinstance(wanted, float) else None
-    count = wanted if isinstance(wanted, int) else most
-    if count > most:
-        raise parameter_error("n_components", "PCA", f"an integer in [1, {most}] for {n} rows of {d} values", count)
+    count = wanted if isinstance(wanted, int) else max_count
+    if count > max_count:
+        expected = f"an integer in [1, {max_count}] for {n} rows of {d} values"
+        raise parameter_error("n_components", "PCA", expected, count)
     mean = rows.mean(axis=0)
     centred = rows - mean
     total = float((centred**2).sum()) / max(1, n - 1)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FaceSet, FloatArray
+from ksame.faces.faceset import FaceSet
 from ksame.parameters import Parameters
 
 

@@ -8,21 +8,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray, subject_means
+from ksame.arrays import FloatArray
+from ksame.faces.faceset import subject_means
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FaceModels:
-    """One row of codes for each model, and whose it is (Gross and Sweeney 2007, Definition III.1).
+    """One row of codes for each model, and whose it is (Gross and Sweeney 2007, Definition III.1)."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_models, n_features)
-    subjects : ndarray of shape (n_models,)
-    """
-
-    codes: FloatArray
-    subjects: NDArray[np.str_]
+    codes: FloatArray  # (n_models, n_features)
+    subjects: NDArray[np.str_]  # (n_models,)
 
     @cached_property
     def keys(self) -> tuple[str, ...]:

@@ -13,12 +13,12 @@ from ksame.progress import Track, silent
 from ksame.spaces.facemodel import face_model
 from ksame.synthetic.expressions import EXPRESSIONS
 from ksame.synthetic.lighting import ILLUMINATIONS
-from ksame.synthetic.people import cast, draw_people
+from ksame.synthetic.people import draw_people, pick_people
 from ksame.synthetic.render import Painter, Shot
 
 __all__ = ["synthetic"]
 
-_SMALLEST = 32
+_MIN_SIDE = 32
 _MEMORY = 2**36  # bytes of all pictures together
 _TURN = 0.07  # standard deviation in radians of how far people turn between pictures
 
@@ -61,7 +61,7 @@ def synthetic(
     Returns
     -------
     faces : FaceSet
-        With 478 landmarks a picture, subjects called "nobody" and a number, and the labels gender (F, M),
+        With 478 landmarks per picture, subjects called "nobody" and a number, and the labels gender (F, M),
         age_band, skin_tone, expression and illumination.
 
     Examples
@@ -73,7 +73,7 @@ def synthetic(
     _check(n, images_per_subject, size, expressions, illuminations)
     seed = seed_number("synthetic", seed)
     model = face_model()
-    numbers = cast(n, seed)
+    numbers = pick_people(n, seed)
     people = draw_people(model, numbers)
     pairs = [(expression, light) for light in illuminations for expression in expressions]
     shots = [_shots(pairs, images_per_subject, seed, int(number)) for number in numbers]
@@ -88,8 +88,8 @@ def synthetic(
         "gender": people.genders[owner],
         "age_band": people.ages[owner],
         "skin_tone": people.tones[owner],
-        "expression": np.array([shot.expression for mine in shots for shot in mine]),
-        "illumination": np.array([shot.illumination for mine in shots for shot in mine]),
+        "expression": np.array([shot.expression for person in shots for shot in person]),
+        "illumination": np.array([shot.illumination for person in shots for shot in person]),
     }
     subjects = np.array([f"nobody {number}" for number in numbers[owner]])
     return FaceSet(images, subjects, landmarks, attributes)
@@ -106,15 +106,15 @@ def _shots(pairs: list[tuple[str, str]], count: int, seed: int, number: int) -> 
 
 
 def _check(n: int, images: int, size: tuple[int, int], expressions: Sequence[str], lights: Sequence[str]) -> None:
-    if len(size) != 2 or not all(_SMALLEST <= side <= LARGEST for side in size):
-        expected = f"height and width of {_SMALLEST} to {LARGEST} pixels"
+    if len(size) != 2 or not all(_MIN_SIDE <= side <= LARGEST for side in size):
+        expected = f"height and width of {_MIN_SIDE} to {LARGEST} pixels"
         raise parameter_error("size", "synthetic", expected, size)
-    most = _MEMORY // (12 * size[0] * size[1])  # three colours in four bytes each
-    whole_number("n", "synthetic", n, 1, most)
-    whole_number("images_per_subject", "synthetic", images, 1, max(1, most // n))
-    for name, given, known in (
+    max_images = _MEMORY // (12 * size[0] * size[1])  # three colours in four bytes each
+    whole_number("n", "synthetic", n, 1, max_images)
+    whole_number("images_per_subject", "synthetic", images, 1, max(1, max_images // n))
+    for name, given, choices in (
         ("expressions", expressions, EXPRESSIONS),
         ("illuminations", lights, ILLUMINATIONS),
     ):
-        if isinstance(given, str) or not given or any(item not in known for item in given):
-            raise parameter_error(name, "synthetic", f"a sequence of one or more out of {', '.join(known)}", given)
+        if isinstance(given, str) or not given or any(item not in choices for item in given):
+            raise parameter_error(name, "synthetic", f"a sequence of one or more out of {', '.join(choices)}", given)

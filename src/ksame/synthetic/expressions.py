@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.spaces.facemodel import FaceModel
 
 _UPPER = (191, 80, 81, 82, 13, 312, 311, 310, 415)
@@ -37,24 +37,13 @@ NEUTRAL: Mapping[str, float] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Expression:
-    """What an expression changes.
+    """What an expression changes."""
 
-    Parameters
-    ----------
-    attributes : mapping of str to float
-        Attributes of the face model that differ from a face at rest.
-    movements : mapping of str to float
-        Movements of the mesh, in eye distances.
-    lips_part : bool
-        Whether the inside of the mouth shows.
-    teeth : float
-        How much of the upper teeth shows where the lips part, in eye distances.
-    """
-
+    # attributes of the face model that differ from a face at rest
     attributes: Mapping[str, float] = field(default_factory=dict)
-    movements: Mapping[str, float] = field(default_factory=dict)
-    lips_part: bool = False
-    teeth: float = 0.0
+    movements: Mapping[str, float] = field(default_factory=dict)  # movements of the mesh, in eye distances
+    lips_part: bool = False  # whether the inside of the mouth shows
+    teeth: float = 0.0  # how much of the upper teeth shows where the lips part, in eye distances
 
 
 EXPRESSIONS: Mapping[str, Expression] = MappingProxyType(
@@ -104,7 +93,7 @@ def move(model: FaceModel, shapes: FloatArray, expression: Expression) -> FloatA
 
 @lru_cache(maxsize=2)
 def movements(model: FaceModel) -> Mapping[str, FloatArray]:
-    """Return the movements of the mesh, each (478, 3): how far points go when the most moved goes by one."""
+    """Return the movements of the mesh, each (478, 3): in units of the largest movement."""
     eyes = model.base[[468, 473]]
     unit = float(np.linalg.norm(eyes[0] - eyes[1]))
     x, y, _ = ((model.base - eyes.mean(axis=0)) / unit).T

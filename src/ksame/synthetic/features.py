@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.spaces.facemodel import FaceModel
 from ksame.spaces.facemodel.geometry import EYES, IRISES
 from ksame.synthetic.people import People

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.synthetic.people import People
 
 Image = NDArray[np.float32]
@@ -57,24 +57,12 @@ class Canvas:
 
 @dataclass(frozen=True, eq=False)
 class Surround:
-    """A head without a face.
+    """A head without a face."""
 
-    Parameters
-    ----------
-    behind : ndarray of shape (height, width, 3)
-        Background, clothes, neck, ears and the hair behind the face.
-    front : ndarray of shape (height, width, 3)
-        Hair before the face.
-    cover : ndarray of shape (height, width, 1)
-        How much the front covers, in [0, 1].
-    person : ndarray of shape (height, width, 1)
-        1 where light falls on the person, 0 on the background.
-    """
-
-    behind: Image
-    front: Image
-    cover: Image
-    person: Image
+    behind: Image  # (height, width, 3): background, clothes, neck, ears and the hair behind the face
+    front: Image  # (height, width, 3): hair before the face
+    cover: Image  # (height, width, 1): how much the front covers, in [0, 1]
+    person: Image  # (height, width, 1): 1 where light falls on the person, 0 on the background
 
 
 def surround(
@@ -82,15 +70,7 @@ def surround(
 ) -> Surround:
     """Paint what is around the face of person ``i``.
 
-    Parameters
-    ----------
-    people : People
-    i : int
-    cheeks, crown : ndarray of shape (3,)
-        Colour of the skin there.
-    mesh : ndarray of shape (478, 3)
-        The face at rest.
-    canvas : Canvas
+    ``cheeks`` and ``crown`` are colours of the skin, (3,), and ``mesh`` is the face at rest, (478, 3).
     """
     x, y, side, soft = canvas.x, canvas.y, canvas.side, canvas.soft
     half_width, chin = float(np.ptp(mesh[[234, 454], 0]) / 2), float(mesh[152, 1])

@@ -24,15 +24,7 @@ _REFERENCE = np.array([0.0, 0.0, 1.0])
 
 
 def shading(normals: NDArray[Any], illumination: str) -> NDArray[np.float32]:
-    """Return the factor, of the normals' shape without its last axis, by which the light brightens a surface.
-
-    Parameters
-    ----------
-    normals : ndarray of shape (..., 3)
-        Unit vectors.
-    illumination : str
-        A key of ``ILLUMINATIONS``.
-    """
+    """Return the factor by which the light brightens a surface with unit normals, (..., 3)."""
     towards = ILLUMINATIONS[illumination]
     if towards is None:
         return np.ones(normals.shape[:-1], dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The inside of an open mouth: teeth of nobody in particular before a dark cavity."""
+"""The inside of an open mouth: teeth before a dark cavity."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.spaces.facemodel.geometry import INNER_LIPS
 
 _TEETH = np.array([0.80, 0.76, 0.70], dtype=np.float32)
@@ -21,17 +21,8 @@ _SUB = 4  # fractional bits for OpenCV's polygons
 def paint_mouth(image: NDArray[np.float32], points: FloatArray, eyes: float, teeth: float, light: float) -> None:
     """Paint the inside of the mouth into ``image``, in place, between the inner lips.
 
-    Parameters
-    ----------
-    image : ndarray of shape (height, width, 3)
-    points : ndarray of shape (478, 2)
-        In pixels of the image.
-    eyes : float
-        Distance between the eyes in pixels.
-    teeth : float
-        How far the upper teeth show, in eye distances.
-    light : float
-        Brightness of the teeth.
+    ``points`` are (478, 2), ``eyes`` is the distance between the eyes in pixels, ``teeth`` how far the upper teeth show
+    in eye distances, ``light`` the brightness of the teeth.
     """
     ring = points[list(INNER_LIPS), :2]
     low = np.floor(ring.min(axis=0)).astype(int) - 2

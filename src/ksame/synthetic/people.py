@@ -9,11 +9,11 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray, IntArray
+from ksame.arrays import FloatArray, IntArray
 from ksame.spaces.facemodel import FaceModel
 from ksame.spaces.facemodel.labels import AGE_BANDS, GENDERS, PORTRAIT_YEAR, SKIN_TONES
 
-FIRST_OTHER = 1 << 24  # numbers from here on were not looked at when people were chosen
+FIRST_OTHER = 1 << 24  # numbers from here on were not checked when people were chosen
 DISTINCT = 1.3  # standard deviations from the mean person of the same labels
 ASYMMETRY = 0.4  # share of the portraits' asymmetry that people get; much of it was light and pose
 SHAPELY = 1.3  # how much more people differ in shape than the portraits do
@@ -46,69 +46,45 @@ CLOTHES = np.array(
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """People who do not exist; rows are people.
+    """People who do not exist; rows are people."""
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n, n_codes)
-        In the face model, with its mean expression.
-    genders, ages, tones : ndarray of str of shape (n,)
-        Labels; ages are bands.
-    hair, clothes : ndarray of shape (n, 3)
-        Colours.
-    hair_length : ndarray of shape (n,)
-        From the eyes down, in eye distances.
-    hair_line : ndarray of shape (n,)
-        From the eyes up.
-    hair_volume : ndarray of shape (n,)
-        Beyond the skull.
-    parting : ndarray of shape (n,)
-        How far the hair falls to one side over the forehead.
-    baldness : ndarray of shape (n,)
-        0 for a full head of hair, 1 for none on the crown.
-    curtain : ndarray of shape (n,)
-        How far the hair at the sides covers the face.
-    grain : ndarray of int of shape (n,)
-        Where in the noise the strands of hair are taken.
-    brow_weight, beard, moustache, lipstick : ndarray of shape (n,)
-        How strong each is, in [0, 1].
-    irises, lip_colours, frame_colours : ndarray of shape (n, 3)
-    spectacles : ndarray of shape (n, 4)
-        Half width, half height, squareness and thickness of the lenses, in eye distances; zeros for none.
-    """
-
-    codes: FloatArray
+    codes: FloatArray  # (n, n_codes): in the face model, with its mean expression
+    # (n,): labels; ages are bands
     genders: NDArray[np.str_]
     ages: NDArray[np.str_]
     tones: NDArray[np.str_]
+    # (n, 3): colours
     hair: FloatArray
     clothes: FloatArray
-    hair_length: FloatArray
-    hair_line: FloatArray
-    hair_volume: FloatArray
-    parting: FloatArray
-    baldness: FloatArray
-    curtain: FloatArray
-    grain: IntArray
+    hair_length: FloatArray  # (n,): from the eyes down, in eye distances
+    hair_line: FloatArray  # (n,): from the eyes up
+    hair_volume: FloatArray  # (n,): beyond the skull
+    parting: FloatArray  # (n,): how far the hair falls to one side over the forehead
+    baldness: FloatArray  # (n,): 0 for a full head of hair, 1 for none on the crown
+    curtain: FloatArray  # (n,): how far the hair at the sides covers the face
+    grain: IntArray  # (n,): where in the noise the strands of hair are taken
+    # (n,): how strong each is, in [0, 1]
     brow_weight: FloatArray
     beard: FloatArray
     moustache: FloatArray
     lipstick: FloatArray
+    # (n, 3)
     irises: FloatArray
     lip_colours: FloatArray
     frame_colours: FloatArray
+    # (n, 4): half width, half height, squareness and thickness of the lenses, in eye distances; zeros for none
     spectacles: FloatArray
 
     def __len__(self) -> int:
         return len(self.codes)
 
 
-def cast(n: int, seed: int) -> IntArray:
-    """Choose who appears: numbers of people, (n,), women and men in turn.
+def pick_people(n: int, seed: int) -> IntArray:
+    """Pick who appears: numbers of people, (n,), women and men in turn.
 
     The people chosen when ksame was built, whom a recogniser finds unlike every portrait behind the face
     model and rarely like one another, come first, in an order that depends on the seed; when they run out,
-    people follow whom nobody looked at.
+    people follow who were not checked.
     """
     rng = np.random.default_rng(seed)
     chosen = chosen_people()

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.spaces.facemodel import FaceModel
 from ksame.spaces.facemodel.geometry import with_forehead
 from ksame.synthetic.expressions import EXPRESSIONS, Expression, expressed, move
@@ -31,21 +31,12 @@ CHUNK = 16  # people painted together; always the same, so that a person does no
 
 @dataclass(frozen=True)
 class Shot:
-    """How one picture of a person is taken.
-
-    Parameters
-    ----------
-    expression, illumination : str
-    turn : (float, float, float)
-        Yaw, pitch and roll in radians.
-    grain : int
-        Which noise the picture has.
-    """
+    """How one picture of a person is taken."""
 
     expression: str
     illumination: str
-    turn: tuple[float, ...] = (0.0, 0.0, 0.0)
-    grain: int = 0
+    turn: tuple[float, ...] = (0.0, 0.0, 0.0)  # yaw, pitch and roll in radians
+    grain: int = 0  # which noise the picture has
 
 
 @dataclass(frozen=True)
@@ -60,17 +51,10 @@ class Moment:
 
 @dataclass(frozen=True, eq=False)
 class Painter:
-    """Paints people at one size.
-
-    Parameters
-    ----------
-    model : FaceModel
-    size : (int, int)
-        Height and width of a picture.
-    """
+    """Paints people at one size."""
 
     model: FaceModel
-    size: tuple[int, int]
+    size: tuple[int, int]  # height and width of a picture
 
     @property
     def eyes(self) -> float:
@@ -99,13 +83,7 @@ class Painter:
     def paint(
         self, people: People, shots: Sequence[Sequence[Shot]]
     ) -> Iterator[tuple[NDArray[np.float32], FloatArray]]:
-        """Paint people one after the other.
-
-        Parameters
-        ----------
-        people : People
-        shots : sequence of sequences of Shot
-            For each person.
+        """Paint people one after the other, as the shots of each say.
 
         Yields
         ------
@@ -127,12 +105,12 @@ class Painter:
                 decorate(self.model, textures[j], people, i)
             for j, i in enumerate(rows):
                 around = surround(people, i, colours[0][j], colours[1][j], frames[j], self._canvas)
-                taken = []
+                painted = []
                 for shot in shots[i]:
                     shapes, textures = faces[shot.expression]
                     moment = Moment(EXPRESSIONS[shot.expression], shot.turn, shot.grain, shot.illumination)
-                    taken.append(self._shoot(shapes[j], textures[j], around, moment))
-                yield np.stack([image for image, _ in taken]), np.stack([points for _, points in taken])
+                    painted.append(self._shoot(shapes[j], textures[j], around, moment))
+                yield np.stack([image for image, _ in painted]), np.stack([points for _, points in painted])
 
     def film(self, people: People, moments: Iterable[Moment]) -> Iterator[NDArray[np.float32]]:
         """Paint the first of ``people`` moment after moment; yields pictures of shape (height, width, 3)."""

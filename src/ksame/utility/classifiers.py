@@ -13,12 +13,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
+from ksame.arrays import FloatArray, IntArray
+from ksame.attacks.base import connected
 from ksame.attacks.scoring import clopper_pearson
 from ksame.errors import InputError, parameter_error
-from ksame.faces.faceset import FloatArray, IntArray
 
 Kernel = Literal["linear", "rbf"]
 KERNELS: tuple[Kernel, ...] = ("linear", "rbf")
@@ -28,7 +27,7 @@ _COST = 10.0  # of a face on the wrong side, with a kernel whose faces have unit
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How often a label was read rightly from faces that were not trained on.
+    """How often a label was read correctly from faces that were not trained on.
 
     Parameters
     ----------
@@ -102,13 +101,13 @@ def label_utility(
         raise InputError(f"The label {name!r} has one value only, so there is nothing to tell apart.")
     gram = _gram(codes)
     people = np.unique(np.asarray(subjects), return_inverse=True)[1]
-    together = _joined(people, np.unique(np.asarray(groups), return_inverse=True)[1])
-    found = []
+    together = connected(people, groups)
+    readings = []
     for kernel in KERNELS:
         matrix = gram if kernel == "linear" else _radial(gram)
         rates = [_accuracy(matrix, classes, unit, folds, seed) for unit in (people, together)]
-        found.append(LabelUtility(name, kernel, rates[0], rates[1], float(counts.max() / counts.sum())))
-    return found
+        readings.append(LabelUtility(name, kernel, rates[0], rates[1], float(counts.max() / counts.sum())))
+    return readings
 
 
 def _gram(codes: FloatArray) -> FloatArray:
@@ -128,14 +127,6 @@ def _radial(gram: FloatArray) -> FloatArray:
     return np.asarray(np.exp(-square.clip(0, None) / width))
 
 
-def _joined(people: IntArray, groups: IntArray) -> IntArray:
-    """Number the faces so that whatever shares a person or a group, directly or over others, shares a number."""
-    n, offset = len(people), int(people.max()) + 1
-    nodes = offset + int(groups.max()) + 1
-    links = coo_matrix((np.ones(n), (people, offset + groups)), shape=(nodes, nodes))
-    return np.asarray(connected_components(links, directed=False)[1][people], dtype=np.intp)
-
-
 def _accuracy(kernel: FloatArray, classes: NDArray[Any], unit: IntArray, folds: int, seed: int) -> Accuracy | None:
     from sklearn.model_selection import StratifiedGroupKFold
     from sklearn.svm import SVC
@@ -149,11 +140,11 @@ def _accuracy(kernel: FloatArray, classes: NDArray[Any], unit: IntArray, folds: 
     smallest = int(np.bincount(codes).min())
     splitter = StratifiedGroupKFold(n_splits=min(folds, smallest))
     for train, test in splitter.split(order, codes[order], unit[order]):
-        rows, held = order[train], order[test]
+        rows, test_rows = order[train], order[test]
         if len(np.unique(codes[rows])) < 2:
-            guess = np.full(len(held), codes[rows[0]])
+            guess = np.full(len(test_rows), codes[rows[0]])
         else:
             machine = SVC(C=_COST, kernel="precomputed").fit(kernel[np.ix_(rows, rows)], codes[rows])
-            guess = machine.predict(kernel[np.ix_(held, rows)])
-        right[held] = guess == codes[held]
+            guess = machine.predict(kernel[np.ix_(test_rows, rows)])
+        right[test_rows] = guess == codes[test_rows]
     return Accuracy(float(right.mean()), clopper_pearson(int(right.sum()), len(right)), len(right))

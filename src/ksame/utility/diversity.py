@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import pdist
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError, parameter_error
-from ksame.faces.faceset import FloatArray
 
 SAME = 1e-9
 """Share of the largest distance below which two faces are the same face."""
@@ -57,8 +57,8 @@ def diversity(codes: FloatArray, *, bins: int = 24, edge: float | None = None) -
 
     Examples
     --------
-    >>> found = diversity(np.array([[0.0, 0.0], [0.0, 0.0], [3.0, 4.0]]), bins=2)
-    >>> found.zeros, found.smallest, found.largest, round(found.mean, 3), found.std, found.counts
+    >>> spread = diversity(np.array([[0.0, 0.0], [0.0, 0.0], [3.0, 4.0]]), bins=2)
+    >>> spread.zeros, spread.smallest, spread.largest, round(spread.mean, 3), spread.std, spread.counts
     (1, 0.0, 5.0, 3.333, 0.0, (1, 2))
     """
     rows = np.asarray(codes, dtype=np.float64)

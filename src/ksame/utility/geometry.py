@@ -67,9 +67,9 @@ def mean_mesh_error(errors: Sequence[MeshError]) -> MeshError:
     """
     if not errors:
         raise InputError("There is no pair of meshes to compare.")
-    known = [error.landmarks for error in errors if error.landmarks is not None]
+    comparable = [error.landmarks for error in errors if error.landmarks is not None]
     mean = {
         name: float(np.mean([getattr(error, name) for error in errors]))
         for name in ("yaw", "pitch", "roll", "blendshapes")
     }
-    return MeshError(landmarks=float(np.mean(known)) if known else None, **mean)
+    return MeshError(landmarks=float(np.mean(comparable)) if comparable else None, **mean)

@@ -45,7 +45,7 @@ class PocCurve:
 
     @property
     def area(self) -> float:
-        """Area under the best utility that can be had at a privacy or more: 1 for perfect use at perfect privacy.
+        """Area under the best utility at a given privacy or more: 1 for perfect use at perfect privacy.
 
         A step function, as nothing is known between two strengths. A method measured at more strengths can only gain.
 
@@ -61,7 +61,7 @@ class PocCurve:
 
 
 def poc(points: Iterable[PocPoint]) -> tuple[PocCurve, ...]:
-    """Sort points into one curve a method; the curve with the largest area first."""
+    """Sort points into one curve per method; the curve with the largest area first."""
     given = list(points)
     curves = [
         PocCurve(method, tuple(sorted((p for p in given if p.method == method), key=lambda p: (p.privacy, p.utility))))

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.faces.registration import Similarity
-from ksame.geometry import around, centre, grown, side
+from ksame.geometry import Similarity, around, centre, grown, side, warp
 from ksame.models import Face as Detection
 from ksame.models import Mesh, five_points
-from ksame.models.pictures import warp
 from ksame.scene.looking.confirming import Verdict
 from ksame.scene.looking.detecting import roll_of
 from ksame.scene.looking.storage import BLENDSHAPES, BOX, POINTS, POSE, WIDTH, Spool

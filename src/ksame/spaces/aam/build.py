@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError, parameter_error
-from ksame.faces.faceset import FloatArray
 from ksame.progress import Track, silent
 from ksame.spaces.aam.model import AppearanceModel
 from ksame.spaces.aam.procrustes import generalised_procrustes

@@ -22,10 +22,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError, parameter_error
-from ksame.faces.faceset import FloatArray
 from ksame.progress import Track, silent
-from ksame.spaces.aam.level import Level, look, normalised
+from ksame.spaces.aam.level import Level, crop_features, normalised
 from ksame.spaces.aam.model import AppearanceModel, Params
 from ksame.spaces.aam.warp import FloatImage
 
@@ -155,14 +155,14 @@ class Fitter:
             raise InputError(f"Expected finite start points {self.model.mean_shape.shape}. Got {points.shape}.")
         rounds, error, reason = 0, 1.0, ""
         for level in self.levels:
-            seen = look(level.warp, image, points)
-            if seen is None:
+            crop = crop_features(level.warp, image, points)
+            if crop is None:
                 reason = "the face lies outside the photograph"
                 break
-            described, transform = seen
-            climb = _Climb(level, described, method, within)
-            found, used, resting = climb.run(transform.apply(points), max_rounds)
-            points, error = transform.inverse().apply(found), climb.error
+            described, transform = crop
+            level_fit = _LevelFit(level, described, method, within)
+            fitted, used, resting = level_fit.run(transform.apply(points), max_rounds)
+            points, error = transform.inverse().apply(fitted), level_fit.error
             rounds += used
             reason = "" if resting else f"the points still moved after {max_rounds} rounds"
             if error >= 1.0:
@@ -171,7 +171,7 @@ class Fitter:
         return Fit(self.model.params_from_landmarks(image, points), points, rounds, error, reason)
 
 
-class _Climb:
+class _LevelFit:
     """The rounds of one level on one photograph."""
 
     def __init__(self, level: Level, described: FloatImage, method: Method, within: float) -> None:
@@ -203,17 +203,17 @@ class _Climb:
         level = self.level
         sample = normalised(level.warp.sample(self.described, points, smooth=False))
         rest = sample - level.template
-        held = level.modes @ rest  # the modes are orthonormal, so this is all that they can explain
-        self.error = float(np.sqrt(max(0.0, float(rest @ rest - held @ held)))) if sample.any() else 1.0
+        explained = level.modes @ rest  # the modes are orthonormal, so this is all that they can explain
+        self.error = float(np.sqrt(max(0.0, float(rest @ rest - explained @ explained)))) if sample.any() else 1.0
         if self.method == "project-out":
             descent, hessian = level.projected_out
             return self._solve(hessian, descent @ rest, shape)
         slope, slopes = level.gradients
-        texture = held if self.texture is None else self.texture
+        texture = explained if self.texture is None else self.texture
         descent = level.descent(slope + (texture @ slopes).reshape(slope.shape))
         shared = descent @ level.modes.T
-        move = self._solve(descent @ descent.T - shared @ shared.T, descent @ rest - shared @ held, shape)
-        self.texture = held - move.astype(np.float32) @ shared
+        move = self._solve(descent @ descent.T - shared @ shared.T, descent @ rest - shared @ explained, shape)
+        self.texture = explained - move.astype(np.float32) @ shared
         return move
 
     def _solve(self, hessian: NDArray[Any], pull: NDArray[Any], shape: FloatArray) -> FloatArray:

@@ -11,9 +11,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FloatArray
-from ksame.faces.registration import Similarity, Template, register
+from ksame.faces.registration import Template, register
+from ksame.geometry import Similarity
 from ksame.progress import Track
 from ksame.spaces.aam.model import AppearanceModel
 from ksame.spaces.aam.raster import barycentric
@@ -30,19 +31,11 @@ _GREY = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
 
 def features(grey: FloatImage) -> FloatImage:
-    """Describe each pixel by its brightness gradient: right, left, down and up, each zero or more.
+    """Describe each pixel by its gradient: right, left, down and up, (height, width, 4), none of them negative.
 
-    Gradients are divided by their local average, so that light and shade, skin tone and contrast hardly
-    matter (normalised gradients as in Cootes and Taylor 2001), and smoothed after they have been split by
-    sign, so that neighbouring edges of opposite sign do not cancel and a fit sees them from further away.
-
-    Parameters
-    ----------
-    grey : ndarray of shape (height, width)
-
-    Returns
-    -------
-    features : ndarray of shape (height, width, 4)
+    Gradients are divided by their local average, so that light, skin tone and contrast hardly matter (normalised
+    gradients as in Cootes and Taylor 2001). They are smoothed after they have been split by sign, so that neighbouring
+    edges of opposite sign do not cancel and a fit sees them from further away.
     """
     right = cv2.Sobel(grey, cv2.CV_32F, 1, 0, ksize=3, scale=0.125)
     down = cv2.Sobel(grey, cv2.CV_32F, 0, 1, ksize=3, scale=0.125)
@@ -63,29 +56,14 @@ def grey_of(image: NDArray[Any]) -> FloatImage:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """What fitting needs at one resolution.
+    """What fitting needs at one resolution."""
 
-    Attributes
-    ----------
-    warp : PiecewiseAffine
-        The base at this resolution, a margin around it.
-    shape_modes : ndarray of shape (n_shape_modes, n_points, 2)
-    shape_variances : ndarray of shape (n_shape_modes,)
-        In squared pixels of this level.
-    template : ndarray of shape (n_values,), float32
-        Mean of the training features inside the mesh.
-    modes : ndarray of shape (n_modes, n_values), float32
-        Orthonormal; the last one lets the template itself grow and shrink.
-    noise : float
-        Variance of one feature value that the modes leave unexplained.
-    """
-
-    warp: PiecewiseAffine
-    shape_modes: FloatArray
-    shape_variances: FloatArray
-    template: FloatImage
-    modes: FloatImage
-    noise: float
+    warp: PiecewiseAffine  # the base at this resolution, a margin around it
+    shape_modes: FloatArray  # (n_shape_modes, n_points, 2)
+    shape_variances: FloatArray  # (n_shape_modes,): in squared pixels of this level
+    template: FloatImage  # (n_values,): mean of the training features inside the mesh
+    modes: FloatImage  # (n_modes, n_values): orthonormal; the last one lets the template itself grow and shrink
+    noise: float  # variance of one feature value that the modes leave unexplained
 
     @classmethod
     def train(
@@ -105,10 +83,10 @@ class Level:
         warp = PiecewiseAffine(base, model.triangles, size)
         rows = []
         for i in track(range(len(images)), f"learning to fit at {width} pixels"):
-            seen = look(warp, images[i], landmarks[i])
-            if seen is None:
+            crop = crop_features(warp, images[i], landmarks[i])
+            if crop is None:
                 raise InputError(f"The landmarks of image {i} lie outside it.")
-            described, transform = seen
+            described, transform = crop
             rows.append(normalised(warp.sample(described, transform.apply(landmarks[i]), smooth=False)))
         pca = fit_pca(np.stack(rows).astype(np.float64), min(n_modes, len(rows) - 1))
         basis, _ = np.linalg.qr(np.vstack([pca.components, pca.mean]).T)
@@ -204,16 +182,13 @@ class Level:
         return pose.apply(self.warp.base + np.einsum("k,kpc->pc", params, self.shape_modes)), params
 
 
-def look(warp: PiecewiseAffine, image: NDArray[Any], points: FloatArray) -> tuple[FloatImage, Similarity] | None:
-    """Cut the face at ``points`` out, upright and at the size of the base, and describe it.
+def crop_features(
+    warp: PiecewiseAffine, image: NDArray[Any], points: FloatArray
+) -> tuple[FloatImage, Similarity] | None:
+    """Crop the face at ``points``, upright and at the size of the base, and describe it.
 
-    Returns
-    -------
-    features : ndarray of shape (height, width, 4)
-    transform : Similarity
-        From the photograph to the cut-out.
-
-    None where there is no photograph under the points.
+    Returns features of shape (height, width, 4) and the transform from photograph to crop; None where there is no
+    photograph under the points.
     """
     reach = np.ptp(points, axis=0).max() * 2.0 * MARGIN
     size = image.shape[1::-1]

@@ -17,9 +17,9 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import InputError, parameter_error
-from ksame.faces.faceset import FloatArray, IntArray
-from ksame.faces.registration import Similarity
+from ksame.geometry import Similarity
 from ksame.spaces.aam.warp import FloatImage, PiecewiseAffine, as_float
 
 SCHEMA = "ksame.appearance-model"
@@ -28,7 +28,7 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Params:
-    """One face in the words of an appearance model.
+    """One face in an appearance model.
 
     Attributes
     ----------
@@ -95,9 +95,9 @@ class AppearanceModel:
             "texture_modes": (len(self.texture_variances), pixels, channels),
         }
         for name, shape in expected.items():
-            found = getattr(self, name).shape
-            if found != shape:
-                raise InputError(f"The {name} of an appearance model must have shape {shape}. Got {found}.")
+            if getattr(self, name).shape != shape:
+                got = getattr(self, name).shape
+                raise InputError(f"The {name} of an appearance model must have shape {shape}. Got {got}.")
 
     @cached_property
     def warp(self) -> PiecewiseAffine:
@@ -137,11 +137,11 @@ class AppearanceModel:
         Pose is the similarity that takes the mean shape closest to the points. As no shape mode moves the
         mean shape like a similarity does, points made by the model give back exactly their parameters.
         """
-        found = np.asarray(points, dtype=np.float64)
-        if found.shape != self.mean_shape.shape:
-            raise InputError(f"Expected landmarks of shape {self.mean_shape.shape}. Got {found.shape}.")
-        pose = Similarity.estimate(self.mean_shape, found)
-        rest = pose.inverse().apply(found) - self.mean_shape
+        landmarks = np.asarray(points, dtype=np.float64)
+        if landmarks.shape != self.mean_shape.shape:
+            raise InputError(f"Expected landmarks of shape {self.mean_shape.shape}. Got {landmarks.shape}.")
+        pose = Similarity.estimate(self.mean_shape, landmarks)
+        rest = pose.inverse().apply(landmarks) - self.mean_shape
         return np.einsum("kpc,pc->k", self.shape_modes, rest), pose
 
     def texture_params(self, texture: NDArray[Any]) -> FloatArray:
@@ -176,33 +176,15 @@ class AppearanceModel:
         return self.texture(params.texture), self.points(params)
 
     def render(self, params: Params, size: tuple[int, int], *, background: float = 0.5) -> FloatImage:
-        """Paint a face on a plain background.
-
-        Parameters
-        ----------
-        params : Params
-        size : (int, int)
-            Height and width of the picture.
-        background : float
-            Brightness in [0, 1] of everything outside the mesh.
-
-        Returns
-        -------
-        image : ndarray of shape (height, width, channels), float32, not clipped
-        """
+        """Paint a face on a plain background of brightness in [0, 1]: (height, width, channels), not clipped."""
         texture, points = self.synthesise(params)
         return paint(self.warp, texture, points, np.full((*size, self.channels), background, dtype=np.float32))
 
     def render_into(self, photograph: NDArray[Any], params: Params, *, feather: float = 0.0) -> FloatImage:
-        """Paint a face into a photograph, (height, width, channels), of which a copy is returned.
+        """Paint a face into a copy of a photograph, (height, width, channels).
 
-        Parameters
-        ----------
-        photograph : ndarray of shape (height, width, channels)
-        params : Params
-        feather : float
-            Width in pixels of the rim, inside the mesh, where face and photograph mix. A wide rim looks
-            smoother and leaves more of the person visible.
+        ``feather`` is the width in pixels of the rim, inside the mesh, where face and photograph mix. A wide rim looks
+        smoother and leaves more of the person visible.
         """
         self._check_channels(photograph)
         texture, points = self.synthesise(params)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray, IntArray
+from ksame.arrays import FloatArray, IntArray
 
 _FLAT = 1e-12  # an area or a slope that counts as none
 _EDGE = 1e-9  # pixel centres this close to an edge belong to both triangles, so that no gap opens between them
@@ -42,27 +42,16 @@ def _weights(x: FloatArray, y: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """The pixel rows of all triangles at once.
+    """The pixel rows of all triangles at once."""
 
-    Attributes
-    ----------
-    order : ndarray of shape (n_triangles,)
-        The triangles; later ones cover earlier ones.
-    triangle, row, first, length : ndarray of shape (n_spans,)
-        Of each span: which in ``order``, row, first column and number of pixels.
-    width : int
-        Of the image.
-    weights : ndarray of shape (3, 3, n_triangles)
-        What x, y and 1 add to the weight of each corner, in ``order``.
-    """
-
-    order: IntArray
+    order: IntArray  # (n_triangles,): the triangles; later ones cover earlier ones
+    # (n_spans,): of each span: which in ``order``, row, first column and number of pixels
     triangle: IntArray
     row: IntArray
     first: IntArray
     length: IntArray
-    width: int
-    weights: FloatArray
+    width: int  # of the image
+    weights: FloatArray  # (3, 3, n_triangles): what x, y and 1 add to the weight of each corner, in ``order``
 
     @classmethod
     def of(cls, points: FloatArray, triangles: IntArray, size: tuple[int, int], order: IntArray) -> Spans:

@@ -10,9 +10,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FaceSet, FloatArray
-from ksame.faces.registration import Similarity
+from ksame.faces.faceset import FaceSet
+from ksame.geometry import Similarity
 from ksame.parameters import Parameters
 from ksame.spaces.aam.build import build
 from ksame.spaces.aam.model import AppearanceModel, Params, read_arrays
@@ -65,13 +66,7 @@ class AamSpace(Parameters):
     def with_model(self, model: AppearanceModel, pose: Similarity, size: tuple[int, int]) -> AamSpace:
         """Return the space of a model built elsewhere.
 
-        Parameters
-        ----------
-        model : AppearanceModel
-        pose : Similarity
-            From the base image to where decoded faces shall lie.
-        size : (int, int)
-            Height and width of decoded images.
+        ``pose`` leads from the base image to where decoded faces of height and width ``size`` lie.
         """
         return replace(self, model_=model, pose_=pose, size_=size)
 
@@ -93,8 +88,8 @@ class AamSpace(Parameters):
         model = self.model
         codes = []
         for image, points in zip(faces.images, _landmarks(faces), strict=True):
-            found = model.params_from_landmarks(image, points)
-            codes.append(np.concatenate([found.shape * self.weight, self._without_light(found.texture)]))
+            params = model.params_from_landmarks(image, points)
+            codes.append(np.concatenate([params.shape * self.weight, self._without_light(params.texture)]))
         return np.stack(codes)
 
     def landmarks(self, codes: FloatArray) -> FloatArray:
@@ -111,8 +106,8 @@ class AamSpace(Parameters):
             raise InputError(f"Expected codes of shape (n, {n_codes}). Got {codes.shape}.")
         images = np.empty((len(codes), *size, model.channels))
         for i, code in enumerate(codes):
-            found = Params(code[:n_shape] / self.weight, self._without_light(code[n_shape:]), pose)
-            images[i] = model.render(found, size, background=self.background)
+            params = Params(code[:n_shape] / self.weight, self._without_light(code[n_shape:]), pose)
+            images[i] = model.render(params, size, background=self.background)
         return images
 
     def _without_light(self, texture: FloatArray) -> FloatArray:

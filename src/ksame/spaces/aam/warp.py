@@ -15,15 +15,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FloatArray, IntArray
 from ksame.spaces.aam.raster import Spans, barycentric, signed_areas
 
 FloatImage = NDArray[np.float32]
 _ROW = 256  # samples are laid out in rows of this length, for OpenCV refuses images of 32768 rows or more
 _FLAT = 1e-12  # an area that counts as none
 _NEEDLE = 0.05  # height of a triangle, by its longest side, below which it counts as none
-_COARSER = 0.6  # below this scale neighbouring pixels are averaged first, lest some be skipped
+_COARSER = 0.6  # below this scale neighbouring pixels are averaged first, so that none is skipped
 
 
 def as_float(image: NDArray[Any]) -> FloatImage:
@@ -148,19 +148,10 @@ class PiecewiseAffine:
         return np.asarray(texture, dtype=np.float32)[self._nearest]
 
     def sample(self, image: NDArray[Any], points: FloatArray, *, smooth: bool = True) -> FloatImage:
-        """Take the pixels of ``image`` under the mesh at ``points``: shape-free texture.
+        """Sample ``image`` under the mesh at ``points``: shape-free texture, (n_pixels, channels), float32.
 
-        Parameters
-        ----------
-        image : ndarray of shape (height, width, channels)
-            Integers are scaled by the largest value of their type. Beyond its borders the border repeats.
-        points : ndarray of shape (n_points, 2)
-        smooth : bool
-            Average neighbouring pixels where the photograph is much finer than the base.
-
-        Returns
-        -------
-        texture : ndarray of shape (n_pixels, channels), float32
+        Integers are scaled by the largest value of their type. Beyond the borders of the image its border repeats. With
+        ``smooth``, neighbouring pixels are averaged where the photograph is much finer than the base.
         """
         if smooth:
             source, points = self._reduced(image, points)
@@ -169,30 +160,23 @@ class PiecewiseAffine:
         where = np.zeros((2, -(-self.n_pixels // _ROW) * _ROW), dtype=np.float32)
         where[:, : self.n_pixels] = (self.weights @ points).T
         x, y = where.reshape(2, -1, _ROW)
-        taken = cv2.remap(source, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-        return np.asarray(taken, dtype=np.float32).reshape(where.shape[1], -1)[: self.n_pixels]
+        sampled = cv2.remap(source, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        return np.asarray(sampled, dtype=np.float32).reshape(where.shape[1], -1)[: self.n_pixels]
 
     def to_base(self, image: NDArray[Any], points: FloatArray) -> FloatImage:
         """Warp the face at ``points`` to the base: (height, width, channels), zero outside the mesh."""
-        taken = self.sample(image, points)
-        result = np.zeros((*self.size, taken.shape[1]), dtype=np.float32)
-        result[self.mask] = taken
+        texture = self.sample(image, points)
+        result = np.zeros((*self.size, texture.shape[1]), dtype=np.float32)
+        result[self.mask] = texture
         return result
 
     def from_base(
         self, texture: NDArray[Any], points: FloatArray, size: tuple[int, int]
     ) -> tuple[FloatImage, NDArray[np.bool_]]:
-        """Paint texture rows at another shape.
+        """Paint texture rows, (n_pixels, channels), at other points into an image of height and width ``size``.
 
-        Where triangles fold over one another, those that kept their orientation cover those that flipped, and
-        of these the ones that grew most cover the rest: they face the camera. Needles are covered by all.
-
-        Parameters
-        ----------
-        texture : ndarray of shape (n_pixels, channels)
-        points : ndarray of shape (n_points, 2)
-        size : (int, int)
-            Height and width of the image to paint.
+        Where triangles fold over one another, those that kept their orientation cover those that flipped, and of these
+        the ones that grew most cover the rest: they face the camera. Needles are covered by all.
 
         Returns
         -------
@@ -228,15 +212,7 @@ class PiecewiseAffine:
     def locate(
         self, points: FloatArray, size: tuple[int, int], *others: FloatArray
     ) -> tuple[NDArray[np.bool_], list[FloatImage]]:
-        """Find what lies under each pixel of the mesh at ``points`` in other shapes of the same mesh.
-
-        Parameters
-        ----------
-        points : ndarray of shape (n_points, 2)
-        size : (int, int)
-            Height and width of the image in which they lie.
-        *others : ndarray of shape (n_points, 2)
-            Other shapes, such as the base.
+        """Find what lies under each pixel of the mesh at ``points`` in other shapes, (n_points, 2), of the same mesh.
 
         Returns
         -------
@@ -249,10 +225,6 @@ class PiecewiseAffine:
         spans = Spans.of(points, self.triangles, size, np.argsort(growth, kind="stable"))
         entry = _entries(spans, size)
         return entry >= 0, self._interpolated(spans, entry, *others)
-
-    def at_base(self, points: FloatArray) -> FloatImage:
-        """Return what lies at another shape under each pixel of the base, (2, height, width); zero outside the mesh."""
-        return self._interpolated(*self._base_spans, points)[0]
 
     @cached_property
     def _base_spans(self) -> tuple[Spans, IntArray]:
@@ -269,9 +241,9 @@ class PiecewiseAffine:
 
     def _reduced(self, image: NDArray[Any], points: FloatArray) -> tuple[FloatImage, FloatArray]:
         """Cut the mesh out of an image and shrink it if it is much finer than the base."""
-        most = np.array(image.shape[1::-1]) - 1
-        left, top = np.floor(points.min(axis=0) - 1).clip(0, most).astype(int)
-        right, bottom = np.ceil(points.max(axis=0) + 1).clip(0, most).astype(int)
+        last = np.array(image.shape[1::-1]) - 1
+        left, top = np.floor(points.min(axis=0) - 1).clip(0, last).astype(int)
+        right, bottom = np.ceil(points.max(axis=0) + 1).clip(0, last).astype(int)
         part = as_float(image[top : bottom + 1, left : right + 1])
         local = points - np.array([left, top])
         scale = 1.0 / max(self.shrinkage(points), _FLAT)

@@ -10,35 +10,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray, IntArray
+from ksame.arrays import FloatArray, IntArray
 
 N_POINTS = 478
 CROWN = (127, 162, 21, 54, 103, 67, 109, 10, 338, 297, 332, 284, 251, 389, 356)
 """The upper rim of the mesh, from the temple on the left of the picture to the other."""
+# fmt: off
 OVAL = (
-    *CROWN,
-    454,
-    323,
-    361,
-    288,
-    397,
-    365,
-    379,
-    378,
-    400,
-    377,
-    152,
-    148,
-    176,
-    149,
-    150,
-    136,
-    172,
-    58,
-    132,
-    93,
-    234,
+    *CROWN, 454, 323, 361, 288, 397, 365, 379, 378, 400, 377,
+    152, 148, 176, 149, 150, 136, 172, 58, 132, 93, 234,
 )
+# fmt: on
 """The whole rim, clockwise in the picture."""
 INNER_LIPS = (78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308, 324, 318, 402, 317, 14, 87, 178, 88, 95)
 EYES = (
@@ -50,7 +32,6 @@ IRISES = ((468, 469, 470, 471, 472), (473, 474, 475, 476, 477))
 BROWS = (70, 63, 105, 66, 107, 9, 336, 296, 334, 293, 300)
 """The upper edge of the brows, from left to right."""
 CHEEKS = ((50, 101, 118, 117, 123, 187, 205), (280, 330, 347, 346, 352, 411, 425))
-_PAIRS = ((33, 263), (61, 291), (234, 454), (133, 362))
 _REACH = 0.34  # how far the forehead goes beyond the mesh, as a share of the way from nose bridge to rim
 _TAPER = np.sin(np.linspace(0.0, np.pi, len(CROWN)))[1:-1, None] ** 0.7
 _TOP = np.array(CROWN[1:-1])
@@ -62,16 +43,9 @@ _RAISE = (4.0, 14.0)  # how far the two rings of the forehead fall back, in 1/17
 
 
 def with_forehead(points: FloatArray) -> FloatArray:
-    """Add two rings of points above the mesh, up to about the hair line.
+    """Add two rings of points above a mesh, (..., 478, 2 or 3), up to about the hair line: (..., 504, 2 or 3).
 
-    Parameters
-    ----------
-    points : ndarray of shape (..., 478, 2 or 3)
-
-    Returns
-    -------
-    extended : ndarray of shape (..., 504, 2 or 3)
-        Linear in ``points``, so that it commutes with means and with shape modes.
+    Linear in the points, so that it commutes with means and with shape modes.
     """
     bridge, top = points[..., 168:169, :], points[..., _TOP, :]
     outward = 0.5 * (top - bridge) + 0.5 * (points[..., 10:11, :] - bridge)
@@ -79,25 +53,11 @@ def with_forehead(points: FloatArray) -> FloatArray:
     return np.concatenate([points, top + 0.5 * step, top + step], axis=-2)
 
 
-def drawn_points() -> IntArray:
-    """Return the points that span triangles: all but the edges of the irises, which the lids may hide."""
-    hidden = {point for iris in IRISES for point in iris[1:]}
-    return np.array([i for i in range(N_EXTENDED) if i not in hidden], dtype=np.intp)
-
-
 def align(points: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Turn, scale and move meshes in space onto one mesh, by least squares (Umeyama 1991).
+    """Turn, scale and move meshes, (n_faces, n_points, 3), onto one mesh, by least squares (Umeyama 1991).
 
-    Parameters
-    ----------
-    points : ndarray of shape (n_faces, n_points, 3)
-    target : ndarray of shape (n_points, 3)
-
-    Returns
-    -------
-    aligned : ndarray of shape (n_faces, n_points, 3)
-    rotations : ndarray of shape (n_faces, 3, 3)
-        ``aligned = scale * centred_points @ rotation + centre of target``.
+    Returns the aligned meshes and the rotations, (n_faces, 3, 3):
+    ``aligned = scale * centred_points @ rotation + centre of target``.
     """
     centred = points - points.mean(axis=1, keepdims=True)
     goal = target - target.mean(axis=0)
@@ -108,48 +68,6 @@ def align(points: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArra
     rotations = u @ vt
     scale = s.sum(axis=1) / (centred**2).sum(axis=(1, 2))
     return scale[:, None, None] * (centred @ rotations) + target.mean(axis=0), rotations
-
-
-def frontal_mean(points: FloatArray, rounds: int = 8) -> tuple[FloatArray, FloatArray]:
-    """Align meshes to their common mean, which looks straight ahead.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_faces, 478, 3)
-        z towards the viewer.
-
-    Returns
-    -------
-    aligned : ndarray of shape (n_faces, 478, 3)
-    mean : ndarray of shape (478, 3)
-        Centred, of unit norm, x across the face.
-    """
-    mean = (points - points.mean(axis=1, keepdims=True)).mean(axis=0)
-    for _ in range(rounds):
-        mean = mean / np.linalg.norm(mean)
-        left, right = np.array(_PAIRS).T
-        across = (mean[right] - mean[left]).mean(axis=0)
-        x = across / np.linalg.norm(across)
-        z = np.cross(x, [0.0, 1.0, 0.0])
-        z /= np.linalg.norm(z)
-        mean = mean @ np.stack([x, np.cross(z, x), z], axis=1)
-        aligned, _ = align(points, mean)
-        mean = aligned.mean(axis=0)
-    return aligned - mean.mean(axis=0), mean - mean.mean(axis=0)
-
-
-def mirror_index(mean: FloatArray) -> IntArray:
-    """Return, for each point of a frontal mean mesh, the point on the other side of the face."""
-    from scipy.spatial import cKDTree
-
-    left, right = np.array(_PAIRS).T
-    mirrored = mean * [-1.0, 1.0, 1.0] + [mean[np.r_[left, right], 0].mean() * 2, 0.0, 0.0]
-    return np.asarray(cKDTree(mean).query(mirrored)[1], dtype=np.intp)
-
-
-def mirrored(shapes: FloatArray, pairs: IntArray) -> FloatArray:
-    """Return the mirror images of shapes of shape (..., 478, 3) whose x is 0 in the middle of the face."""
-    return shapes[..., pairs, :] * [-1.0, 1.0, 1.0]
 
 
 def polygon(size: tuple[int, int], points: FloatArray) -> NDArray[np.bool_]:
@@ -168,14 +86,9 @@ def surface_depth(points: FloatArray) -> FloatArray:
 
 
 def half_rows(mask: NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
-    """Return the numbers of a symmetric mask's pixels within its left half.
+    """Return for each pixel of a symmetric mask its row in the left half, and 1 for the left or -1 for the right half.
 
-    Returns
-    -------
-    rows : ndarray of shape (n_pixels,)
-        For each pixel inside, in order, the row of it or of its mirror image in the left half.
-    side : ndarray of shape (n_pixels,)
-        1 for pixels of the left half, -1 for the others.
+    Both of shape (n_pixels,), in the order of the pixels; a pixel of the right half has the row of its mirror image.
     """
     half = mask.shape[1] // 2
     number = np.full(mask.shape, -1, dtype=np.intp)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.spaces.facemodel.model import FaceModel
 
 GENDERS = ("F", "M")
@@ -23,6 +23,19 @@ SKIN_TONES: Mapping[str, tuple[float, float]] = {
     "dark": (-0.92, -0.76), "medium": (-0.70, -0.57), "light": (-0.50, -0.34)
 }  # fmt: skip
 """Logarithm of the brightness of the cheeks, light evened."""
+BLENDS = {
+    "smile": ("mouthSmileLeft", "mouthSmileRight"),
+    "upper_lip": ("mouthUpperUpLeft", "mouthUpperUpRight"),
+    "lower_lip": ("mouthLowerDownLeft", "mouthLowerDownRight"),
+    "jaw": ("jawOpen",),
+    "press": ("mouthPressLeft", "mouthPressRight"),
+    "squint": ("eyeSquintLeft", "eyeSquintRight"),
+    "blink": ("eyeBlinkLeft", "eyeBlinkRight"),
+    "brow_down": ("browDownLeft", "browDownRight"),
+    "brow_up": ("browInnerUp", "browOuterUpLeft", "browOuterUpRight"),
+    "gaze_down": ("eyeLookDownLeft", "eyeLookDownRight"),
+}
+"""Attributes of the expression: each the mean of the blendshapes named."""
 PORTRAIT_YEAR = 2015.0
 """About when the portraits behind the model were taken; they say only when a person was born."""
 ACCURACY: Mapping[str, str] = {
@@ -32,7 +45,7 @@ ACCURACY: Mapping[str, str] = {
     "expression": "right for 91 % of 300 synthetic pictures (smile 98 %, neutral 95 %, disgust 90 %, surprise 88 %, "
     "squint 83 %)",
 }
-"""How often each label is read rightly, by ``python -m benchmarks.label_accuracy PORTRAITS``."""
+"""How often each label is read correctly, by ``python -m benchmarks.label_accuracy PORTRAITS``."""
 _WOMAN = 0.43  # reading from which a face counts as a woman's
 
 

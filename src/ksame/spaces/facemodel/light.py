@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.spaces.aam.warp import PiecewiseAffine
 from ksame.spaces.facemodel.geometry import BROWS, CHEEKS, INNER_LIPS, polygon, with_forehead
 
@@ -24,7 +24,6 @@ LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 _DARK = 0.05  # added before logarithms, so that black stays finite
 _SPREAD = 13.0  # blur that separates light from features, in pixels of a base 176 wide
 _NOT_SKIN = 0.22  # distance in log colour from the cheeks at which a rim pixel counts as hair or background
-_TINT_KEPT = 0.25  # share of a portrait's own colour cast that stays
 
 
 def log_luma(texture: Texture) -> Texture:
@@ -43,21 +42,11 @@ def blur_inside(image: Texture, sigma: float, inside: Mask) -> Texture:
 
 @dataclass(frozen=True, eq=False)
 class Evener:
-    """Where on the base what is to be evened.
+    """Evens the light of textures on a base: knows which pixels are cheeks, forehead and rim."""
 
-    Parameters
-    ----------
-    base : ndarray of shape (478, 3)
-        The base mesh in pixels of the base image.
-    mask : ndarray of bool of shape (height, width)
-        Pixels inside the mesh.
-    normals : ndarray of shape (height, width, 3)
-        Surface normals: right, down, towards the viewer.
-    """
-
-    base: FloatArray
-    mask: Mask
-    normals: Texture
+    base: FloatArray  # (478, 3): the base mesh in pixels of the base image
+    mask: Mask  # (height, width): pixels inside the mesh
+    normals: Texture  # (height, width, 3): surface normals: right, down, towards the viewer
 
     @cached_property
     def cheeks(self) -> Mask:
@@ -141,16 +130,16 @@ class Evener:
             How much of the forehead was replaced.
         """
         ratio = np.log(texture.clip(0) + _DARK) - np.log(mean + _DARK)
-        own = np.median(ratio[self.cheeks], axis=0)
-        apart = abs(ratio - own)
+        skin = np.median(ratio[self.cheeks], axis=0)
+        apart = abs(ratio - skin)
         other = (apart @ LUMA > _NOT_SKIN) | (np.ptp(apart, axis=-1) > _NOT_SKIN)
         grown = cv2.dilate((other & self.margin).astype(np.uint8), np.ones((5, 5), np.uint8)).astype(bool)
         other = grown & self.margin
         below_eyes = np.arange(self._size[0])[:, None] > self.base[33, 1] + 14
-        known = self.mask & ~other & ~self.mouth & (self.forehead | self.cheeks | below_eyes)
-        near = cv2.GaussianBlur(known.astype(np.float32), (0, 0), _SPREAD + 1)
+        visible = self.mask & ~other & ~self.mouth & (self.forehead | self.cheeks | below_eyes)
+        near = cv2.GaussianBlur(visible.astype(np.float32), (0, 0), _SPREAD + 1)
         trust = (near / 0.15).clip(0, 1)[..., None]
-        tint = blur_inside(ratio, _SPREAD + 1, known) * trust + own * (1 - trust)
+        tint = blur_inside(ratio, _SPREAD + 1, visible) * trust + skin * (1 - trust)
         filled = np.exp(tint) * (mean + _DARK) - _DARK
         alpha = np.maximum(cv2.GaussianBlur(other.astype(np.float32), (0, 0), 2.0), other)[..., None]
         result = (texture * (1 - alpha) + filled * alpha) * self.mask[..., None]
@@ -159,30 +148,6 @@ class Evener:
     def skin_colour(self, texture: Texture) -> FloatArray:
         """Return the median colour of the cheeks, (3,)."""
         return np.asarray(np.median(texture[self.cheeks], axis=0), dtype=np.float64)
-
-
-def white_balance(colours: FloatArray, use: Mask) -> FloatArray:
-    """Return gains, (n_faces, 3), that bring skin colours near the colours that skin of their brightness has.
-
-    Parameters
-    ----------
-    colours : ndarray of shape (n_faces, 3)
-        Skin colour of each face.
-    use : ndarray of bool of shape (n_faces,)
-        The faces from which the usual colours are learned.
-    """
-    brightness = np.log(colours @ LUMA)
-    design = np.stack([np.ones_like(brightness), brightness, brightness**2], axis=1)
-    excess = np.zeros_like(colours)
-    for channel in (0, 2):
-        tint = np.log(colours[:, channel] / colours[:, 1])
-        weight = use.astype(np.float64)
-        for _ in range(5):
-            fit = np.linalg.lstsq(design * weight[:, None], tint * weight, rcond=None)[0]
-            excess[:, channel] = tint - design @ fit
-            weight = use / np.sqrt(1.0 + (excess[:, channel] / 0.1) ** 2)
-    gains = np.exp(-(1 - _TINT_KEPT) * excess)
-    return np.asarray(gains * ((colours @ LUMA) / ((colours * gains) @ LUMA))[:, None])
 
 
 def normals(warp: PiecewiseAffine, depth: FloatArray) -> NDArray[np.float32]:

@@ -19,8 +19,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FloatArray, IntArray
 from ksame.spaces.aam.warp import PiecewiseAffine
 from ksame.spaces.facemodel.geometry import align, half_rows, surface_depth, with_forehead
 from ksame.spaces.facemodel.light import Evener, normals
@@ -31,50 +31,28 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FaceModel:
-    """Mean and modes of shape and texture, and the directions in which labels change them.
+    """Mean and modes of shape and texture, and the directions in which labels change them."""
 
-    Parameters
-    ----------
-    size : (int, int)
-        Height and width of the base image.
-    base : ndarray of shape (478, 3)
-        The mean shape, in pixels of the base image; z towards the viewer.
-    triangles : ndarray of shape (n_triangles, 3)
-        Over the 504 points of the base with its forehead.
-    shape_modes : ndarray of shape (n_shape, 478, 3)
-        In pixels of the base, one standard deviation each.
-    texture_mean : ndarray of shape (n_half, 3)
-        RGB in [0, 1] on the left half of the base's pixels.
-    texture_modes : ndarray of int8 of shape (n_texture, n_half, 3)
-        Times ``texture_scales``: one standard deviation each.
-    texture_scales : ndarray of shape (n_texture,)
-    parity : ndarray of shape (n_shape + n_texture,)
-        1 for symmetric modes, -1 for antisymmetric ones.
-    attributes : tuple of str
-        What the directions change.
-    attribute_means, attribute_stds : ndarray of shape (n_attributes,)
-        Of the training faces.
-    directions : ndarray of shape (n_attributes, n_shape + n_texture)
-        Change of the code per standard deviation of an attribute, the other attributes held.
-    spread : ndarray of shape (n_shape + n_texture, n_shape + n_texture)
-        Square root of the covariance of what the attributes do not explain: what makes a person.
-    predictors : ndarray of shape (n_attributes, n_shape + n_texture + 1)
-        Weights and intercept that read each attribute, in standard deviations, from a code.
-    """
-
-    size: tuple[int, int]
-    base: FloatArray
-    triangles: IntArray
-    shape_modes: FloatArray
-    texture_mean: NDArray[np.float32]
-    texture_modes: NDArray[np.int8]
-    texture_scales: FloatArray
-    parity: FloatArray
-    attributes: tuple[str, ...]
+    size: tuple[int, int]  # height and width of the base image
+    base: FloatArray  # (478, 3): the mean shape, in pixels of the base image; z towards the viewer
+    triangles: IntArray  # (n_triangles, 3): over the 504 points of the base with its forehead
+    shape_modes: FloatArray  # (n_shape, 478, 3): in pixels of the base, one standard deviation each
+    texture_mean: NDArray[np.float32]  # (n_half, 3): RGB in [0, 1] on the left half of the base's pixels
+    texture_modes: NDArray[np.int8]  # (n_texture, n_half, 3): times ``texture_scales``: one standard deviation each
+    texture_scales: FloatArray  # (n_texture,)
+    parity: FloatArray  # (n_shape + n_texture,): 1 for symmetric modes, -1 for antisymmetric ones
+    attributes: tuple[str, ...]  # what the directions change
+    # (n_attributes,): of the training faces
     attribute_means: FloatArray
     attribute_stds: FloatArray
+    # (n_attributes, n_shape + n_texture): change of the code per standard deviation of an attribute, the other
+    # attributes held
     directions: FloatArray
+    # (n_shape + n_texture, n_shape + n_texture): square root of the covariance of what the attributes do not explain:
+    # what makes a person
     spread: FloatArray
+    # (n_attributes, n_shape + n_texture + 1): weights and intercept that read each attribute, in standard deviations,
+    # from a code
     predictors: FloatArray
 
     @property
@@ -124,12 +102,8 @@ class FaceModel:
     def encode(self, points: FloatArray, texture: NDArray[np.float32]) -> FloatArray:
         """Return the code, (n_codes,), of one face.
 
-        Parameters
-        ----------
-        points : ndarray of shape (478, 3)
-            The mesh in any position, size and turn; z towards the viewer.
-        texture : ndarray of shape (n_pixels, 3)
-            Shape-free, its light evened: see :meth:`texture_of`.
+        The mesh, (478, 3), may have any position, size and turn; z grows towards the viewer. For the texture,
+        (n_pixels, 3), see :meth:`texture_of`.
         """
         aligned, _ = align(points[None], self.base)
         modes = self.shape_modes.reshape(self.n_shape, -1)
@@ -145,23 +119,15 @@ class FaceModel:
         return np.concatenate([shape[0], code])
 
     def texture_of(self, image: NDArray[Any], points: FloatArray) -> NDArray[np.float32]:
-        """Take the texture, (n_pixels, 3), of a face in a photograph and even its light.
-
-        Parameters
-        ----------
-        image : ndarray of shape (height, width, 3)
-            RGB in [0, 1].
-        points : ndarray of shape (478, 2 or more)
-            In pixels of the image.
-        """
+        """Return the texture, (n_pixels, 3), with evened light, of a face at points (478, 2 or 3) in an RGB image."""
         return self.evened(self.warp.sample(image, with_forehead(points[:, :2])))
 
     def evened(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Even the light of a shape-free texture, (n_pixels, 3), and take hair out of it."""
-        taken = np.zeros((*self.size, 3), dtype=np.float32)
-        taken[self.warp.mask] = rows
+        texture = np.zeros((*self.size, 3), dtype=np.float32)
+        texture[self.warp.mask] = rows
         mean = self.warp.image(self.textures(np.zeros((1, self.n_codes)))[0]) * self.warp.mask[..., None]
-        evened = self.evener.without_top_light(self.evener.without_side_light(taken), mean)
+        evened = self.evener.without_top_light(self.evener.without_side_light(texture), mean)
         return self.evener.without_hair(evened, mean)[0][self.warp.mask]
 
     @cached_property
@@ -176,7 +142,7 @@ class FaceModel:
         return np.asarray(self.directions[i] / self.attribute_stds[i])
 
     def moved(self, codes: FloatArray, changes: Mapping[str, float]) -> FloatArray:
-        """Return codes, (n, n_codes), moved by so many units of each attribute named."""
+        """Return codes, (n, n_codes), moved by the given number of units of each attribute."""
         step = sum((change * self.direction(name) for name, change in changes.items()), np.zeros(self.n_codes))
         return codes + step
 
@@ -201,8 +167,8 @@ class FaceModel:
 
     def _index(self, attribute: str) -> int:
         if attribute not in self.attributes:
-            known = ", ".join(self.attributes)
-            raise InputError(f"The face model knows no attribute {attribute!r}. It knows {known}.")
+            names = ", ".join(self.attributes)
+            raise InputError(f"Unknown attribute {attribute!r} of the face model. Choose one of: {names}.")
         return self.attributes.index(attribute)
 
     def save(self, file: IO[bytes]) -> None:

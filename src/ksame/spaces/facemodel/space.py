@@ -9,9 +9,10 @@ from typing import Any
 import cv2
 import numpy as np
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FaceSet, FloatArray
-from ksame.faces.registration import Similarity
+from ksame.faces.faceset import FaceSet
+from ksame.geometry import Similarity
 from ksame.parameters import Parameters
 from ksame.spaces.facemodel.geometry import with_forehead
 from ksame.spaces.facemodel.labels import genders
@@ -79,7 +80,7 @@ class FaceModelSpace(Parameters):
         scale = float(np.hypot(pose.a, pose.b))
         return np.concatenate([pose.apply(shapes[..., :2]), shapes[..., 2:] * scale], axis=-1)
 
-    def stranger(self, codes: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def draw_person(self, codes: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Draw somebody who does not exist, (n_codes,), with the average labels of faces of shape (n, n_codes).
 
         Gender, age, skin tone and expression are read from the faces; all else comes from the model and the generator.
@@ -87,7 +88,7 @@ class FaceModelSpace(Parameters):
         model = self._model
         middle = codes.mean(axis=0, keepdims=True) / self._weights
         labels = {name: float(model.predicted(middle, name)[0]) for name in model.attributes}
-        labels["woman"] = float(genders(model, middle)[0] == "F")  # somebody, not half of each
+        labels["woman"] = float(genders(model, middle)[0] == "F")  # not half of each
         drawn = model.labelled(labels) + model.spread @ rng.standard_normal(model.n_codes)
         return drawn * self._weights
 
@@ -117,6 +118,6 @@ class FaceModelSpace(Parameters):
 
 def _mesh(faces: FaceSet) -> FloatArray:
     if faces.landmarks is None or faces.landmarks.shape[1] != 478:
-        found = "none" if faces.landmarks is None else f"{faces.landmarks.shape[1]} points"
-        raise InputError(f"The face model needs faces with a mesh of 478 points; found {found}. Load photographs.")
+        got = "none" if faces.landmarks is None else f"{faces.landmarks.shape[1]} points"
+        raise InputError(f"The face model needs faces with a mesh of 478 points. Got {got}. Load photographs.")
     return faces.landmarks

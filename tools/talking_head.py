@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import ByteArray, FloatArray
 from ksame.errors import OutputError, parameter_error
-from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.spaces.facemodel import face_model
 from ksame.synthetic.expressions import NEUTRAL, Expression
-from ksame.synthetic.people import cast, draw_people
+from ksame.synthetic.people import draw_people, pick_people
 from ksame.synthetic.render import Moment, Painter
 
 RATE = 25
@@ -48,7 +48,7 @@ def talking_head(
     if n_frames < 1:
         raise parameter_error("n_frames", "talking_head", "an integer of at least 1", n_frames)
     model = face_model()
-    people = draw_people(model, cast(1, seed) if person is None else np.array([person]))
+    people = draw_people(model, pick_people(1, seed) if person is None else np.array([person]))
     for picture in Painter(model, size).film(people, _moments(n_frames, seed)):
         yield np.rint(picture * 255).clip(0, 255).astype(np.uint8)
 
@@ -90,7 +90,7 @@ def _blinks(time: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 
 def _wave(time: FloatArray, rng: np.random.Generator, slow: float, fast: float) -> FloatArray:
-    """Return something smooth in [0, 1]: two sines, so many a second."""
+    """Return something smooth in [0, 1]: two sines of these frequencies."""
     phases = rng.uniform(0, 2 * np.pi, 2)
     return np.asarray(
         0.5 + 0.32 * np.sin(2 * np.pi * slow * time + phases[0]) + 0.18 * np.sin(2 * np.pi * fast * time + phases[1])

@@ -1,89 +1,81 @@
-"""What is audited: pictures before and after, and which belongs to which."""
+"""The input of an audit: pictures before and after, and which belongs to which."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from numpy.typing import NDArray
 
+from ksame.audit.result import NotJudged
 from ksame.audit.scenes import AnyCertificate, AnyLinkage, read_certificate, scene_pairs
 from ksame.audit.tables import Labels, read_labels, read_pairs
 from ksame.errors import InputError, UsageError
 from ksame.faces.faceset import FaceSet
-from ksame.faces.reading import SUFFIXES, read_image
+from ksame.faces.reading import SUFFIXES, StrPath, read_image
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import CERTIFICATE, SHEET
 from ksame.scene.certificate import SceneCertificate
 from ksame.scene.linkage import SceneLinkage
 
-Source = Path | str | FaceSet
+ImageSource = Path | str | FaceSet
 """A folder of pictures, or faces in memory."""
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A picture that can be read when it is needed.
+class LazyImage:
+    """A picture that can be read when it is needed."""
 
-    Attributes
-    ----------
-    name : str
-        Relative to its folder.
-    load : callable
-        Returns the pixels, of shape (height, width, 1 or 3), float in [0, 1]; raises InputError.
-    subject : str
-        Whom it shows; of a released picture, the truth that attacks are scored on.
-    attributes : mapping of str to str
-        Labels of an original.
-    """
-
-    name: str
+    name: str  # relative to its folder
+    # returns the pixels, of shape (height, width, 1 or 3), float in [0, 1]; raises InputError
     load: Callable[[], NDArray[Any]]
-    subject: str = ""
-    attributes: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Missed:
-    """A picture that could not be judged, and why."""
-
-    name: str
-    side: Literal["original", "released"]
-    reason: str
+    subject: str = ""  # whom it shows; of a released picture, the truth that attacks are scored on
+    attributes: Mapping[str, str] = field(default_factory=dict)  # labels of an original
 
 
 @dataclass(frozen=True)
 class Pair:
     """A released picture and the original that it stands for."""
 
-    original: Picture
-    released: Picture
+    original: LazyImage
+    released: LazyImage
 
 
 @dataclass(frozen=True)
-class Material:
-    """All pairs, and what is known about them.
+class Pairing:
+    """Which released picture belongs to which original, and what originals show; by equal file names by default.
 
-    Attributes
+    Parameters
     ----------
-    pairs : tuple of Pair
-    missed : tuple of Missed
-        Pictures without a partner.
-    certificate : Certificate, SceneCertificate or None
-        What the publisher promised, where the released folder says so.
-    pairing : str
-        How the pairs were found, in words.
-    further : tuple of Picture
-        Other originals of the same people, which an attacker would have too.
+    pairs : path, optional
+        A CSV file with the columns ``original,released``, names relative to the folders.
+    linkage : Linkage or SceneLinkage, optional
+        The link table of a release, or of photographs.
+    labels : path, optional
+        A CSV file with the column ``file`` and any of ``subject`` and labels; ``labels.csv`` in the folder of
+        originals is used by default.
     """
 
+    pairs: StrPath | None = None
+    linkage: AnyLinkage | None = None
+    labels: StrPath | None = None
+
+
+BY_NAME = Pairing()
+"""Files of equal names belong together."""
+
+
+@dataclass(frozen=True)
+class AuditInput:
+    """All pairs, and what is known about them."""
+
     pairs: tuple[Pair, ...]
-    missed: tuple[Missed, ...]
-    certificate: AnyCertificate | None
-    pairing: str
-    further: tuple[Picture, ...] = ()
+    not_paired: tuple[NotJudged, ...]  # pictures without a partner
+    certificate: AnyCertificate | None  # what the publisher promised, where the released folder says so
+    pairing: str  # how the pairs were found, in words
+    further: tuple[LazyImage, ...] = ()  # other originals of the same people, which an attacker would have too
 
     @property
     def people(self) -> int:
@@ -91,27 +83,18 @@ class Material:
         return len({pair.original.subject for pair in self.pairs})
 
 
-def gather(
-    originals: Source,
-    released: Source,
-    *,
-    pairs: Path | None = None,
-    linkage: AnyLinkage | None = None,
-    labels: Path | None = None,
-) -> Material:
+def pair_images(
+    originals: ImageSource,
+    released: ImageSource,
+    pairing: Pairing = BY_NAME,
+) -> AuditInput:
     """Find the pictures of both sides and pair them.
 
     Parameters
     ----------
     originals, released : Path, str or FaceSet
         Folders, searched with all their sub-folders, or faces in memory.
-    pairs : Path, optional
-        A CSV file with the columns ``original,released``, names relative to the folders.
-    linkage : Linkage or SceneLinkage, optional
-        The link table of a release, or of photographs.
-    labels : Path, optional
-        A CSV file with the column ``file`` and any of ``subject`` and labels; ``labels.csv`` in the folder of
-        originals is found by itself.
+    pairing : Pairing
 
     Raises
     ------
@@ -120,13 +103,15 @@ def gather(
     InputError
         When a table cannot be read or names a file that is not there.
     """
+    pairs, linkage = pairing.pairs, pairing.linkage
     if pairs is not None and linkage is not None:
         raise UsageError("Give either a table of pairs or a link table, not both.")
-    before = _labelled(_pictures(originals, "ORIGINALS"), originals, labels)
+    before = _labelled(_pictures(originals, "ORIGINALS"), originals, pairing.labels)
     certificate = _certificate(released)
     after = _pictures(released, "RELEASED")
     if pairs is not None:
-        linked, how = read_pairs(pairs, {p.name for p in before}, {p.name for p in after}), f"listed in {pairs.name}"
+        table = Path(pairs)
+        linked, how = read_pairs(table, {p.name for p in before}, {p.name for p in after}), f"listed in {table.name}"
     elif isinstance(linkage, SceneLinkage):
         _require_same(linkage, certificate)
         names = [p.name for p in before], [p.name for p in after]
@@ -137,44 +122,50 @@ def gather(
         linked, how = _from_linkage(linkage, certificate, before, after), "by the link table of the release"
     else:
         linked, how = _by_name(before, after, certificate), "by equal file names"
-    material = _joined(before, after, linked, certificate, how, complete=not isinstance(linkage, Linkage))
-    return replace(material, missed=(*material.missed, *_not_pictures(certificate)))
+    paired = _joined(before, after, linked, certificate, how, complete=not isinstance(linkage, Linkage))
+    return replace(paired, not_paired=(*paired.not_paired, *_not_pictures(certificate)))
 
 
 def _joined(
-    before: Sequence[Picture],
-    after: Sequence[Picture],
+    before: Sequence[LazyImage],
+    after: Sequence[LazyImage],
     linked: Sequence[tuple[str, str]],
     certificate: AnyCertificate | None,
     how: str,
     *,
     complete: bool,
-) -> Material:
+) -> AuditInput:
     by_name, released = {p.name: p for p in before}, {p.name: p for p in after}
     pairs = tuple(
         Pair(by_name[first], replace(released[second], subject=by_name[first].subject)) for first, second in linked
     )
     used, shown = {first for first, _ in linked}, {second for _, second in linked}
-    missed = [Missed(p.name, "released", "no original belongs to it") for p in after if p.name not in shown]
+    not_paired = [
+        NotJudged(name=p.name, side="released", reason="no original belongs to it")
+        for p in after
+        if p.name not in shown
+    ]
     if complete:  # a link table says itself what was merged or withheld
-        missed += [
-            Missed(p.name, "original", "no released picture belongs to it") for p in before if p.name not in used
+        not_paired += [
+            NotJudged(name=p.name, side="original", reason="no released picture belongs to it")
+            for p in before
+            if p.name not in used
         ]
     people = {pair.original.subject for pair in pairs}
     further = tuple(p for p in before if p.name not in used and p.subject in people)
-    material = Material(pairs, tuple(missed), certificate, how, further)
-    if material.people < 2:
+    paired = AuditInput(pairs, tuple(not_paired), certificate, how, further)
+    if paired.people < 2:
         raise UsageError(
             f"All {len(pairs)} pairs show one person ({pairs[0].original.name}), whom no attacker can confuse with "
             "anybody. An audit needs pictures of at least two people; twenty or more say something."
         )
-    return material
+    return paired
 
 
-def _pictures(source: Source, called: str) -> list[Picture]:
+def _pictures(source: ImageSource, called: str) -> list[LazyImage]:
     if isinstance(source, FaceSet):
         return [
-            Picture(
+            LazyImage(
                 source.names[i],
                 lambda i=i: source.images[i],  # type: ignore[misc]  # bound to this face
                 str(source.subjects[i]),
@@ -190,44 +181,44 @@ def _pictures(source: Source, called: str) -> list[Picture]:
         files = [p for p in files if p != folder / SHEET]
     if not files:
         raise InputError(f"{folder}: no pictures inside; expected {', '.join(sorted(SUFFIXES))} ({called}).")
-    return [Picture(p.relative_to(folder).as_posix(), lambda p=p: read_image(p)) for p in files]  # type: ignore[misc]
+    return [LazyImage(p.relative_to(folder).as_posix(), lambda p=p: read_image(p)) for p in files]  # type: ignore[misc]
 
 
-def _labelled(pictures: list[Picture], source: Source, labels: Path | None) -> list[Picture]:
-    """Say whom originals show: by the table, else by one sub-folder a person, else every file is somebody else."""
+def _labelled(pictures: list[LazyImage], source: ImageSource, labels: StrPath | None) -> list[LazyImage]:
+    """Say whom originals show: by the table, else by one sub-folder per person, else every file is somebody else."""
     if isinstance(source, FaceSet):
         return pictures
     own = Path(source) / "labels.csv"
-    table = read_labels(labels or own) if labels is not None or own.is_file() else Labels({}, Path())
+    table = read_labels(Path(labels or own)) if labels is not None or own.is_file() else Labels({}, Path())
     nested = all("/" in p.name for p in pictures)
-    found = [_with_row(p, table.row(p.name), p.name.split("/")[0] if nested else p.name) for p in pictures]
-    if table.rows and not any(p.attributes for p in found):
+    labelled = [_with_row(p, table.row(p.name), p.name.split("/")[0] if nested else p.name) for p in pictures]
+    if table.rows and not any(p.attributes for p in labelled):
         raise InputError(
             f"{table.path}: no row names a picture of {source} (for instance {pictures[0].name}). "
             "The column file holds names relative to that folder."
         )
-    return found
+    return labelled
 
 
-def _with_row(picture: Picture, row: Mapping[str, str] | None, otherwise: str) -> Picture:
+def _with_row(picture: LazyImage, row: Mapping[str, str] | None, otherwise: str) -> LazyImage:
     if row is None:
         return replace(picture, subject=otherwise)
-    known = {name: value for name, value in row.items() if name not in ("file", "subject")}
-    return replace(picture, subject=row.get("subject") or otherwise, attributes=known)
+    attributes = {name: value for name, value in row.items() if name not in ("file", "subject")}
+    return replace(picture, subject=row.get("subject") or otherwise, attributes=attributes)
 
 
-def _certificate(released: Source) -> AnyCertificate | None:
+def _certificate(released: ImageSource) -> AnyCertificate | None:
     if isinstance(released, FaceSet) or not (Path(released) / CERTIFICATE).is_file():
         return None
     return read_certificate(Path(released) / CERTIFICATE)
 
 
-def _not_pictures(certificate: AnyCertificate | None) -> list[Missed]:
+def _not_pictures(certificate: AnyCertificate | None) -> list[NotJudged]:
     """Return the certified outputs that an audit does not read."""
     if not isinstance(certificate, SceneCertificate):
         return []
     others = sorted(n for n in certificate.files if Path(n).suffix.lower() not in {*SUFFIXES, ".csv"})
-    return [Missed(name, "released", "a recording: only pictures are judged") for name in others]
+    return [NotJudged(name=name, side="released", reason="a recording: only pictures are judged") for name in others]
 
 
 def _require_same(linkage: AnyLinkage, certificate: AnyCertificate | None) -> None:
@@ -236,7 +227,7 @@ def _require_same(linkage: AnyLinkage, certificate: AnyCertificate | None) -> No
 
 
 def _by_name(
-    before: Sequence[Picture], after: Sequence[Picture], certificate: AnyCertificate | None
+    before: Sequence[LazyImage], after: Sequence[LazyImage], certificate: AnyCertificate | None
 ) -> list[tuple[str, str]]:
     """Pair files of one name; the ending may differ."""
     if certificate is not None and not isinstance(certificate, SceneCertificate):
@@ -263,7 +254,7 @@ def _by_name(
     if not linked:
         raise UsageError(
             f"No released picture has the name of an original ({len(before)} originals, for instance "
-            f"{before[0].name}; {len(after)} released, for instance {after[0].name}). Name them alike, or list which "
+            f"{before[0].name}; {len(after)} released, for instance {after[0].name}). Use equal names, or list which "
             "belongs to which in a CSV file with the columns original,released: --pairs pairs.csv."
         )
     return linked
@@ -274,22 +265,22 @@ def _stem(name: str) -> str:
 
 
 def _from_linkage(
-    linkage: Linkage, certificate: AnyCertificate | None, before: Sequence[Picture], after: Sequence[Picture]
+    linkage: Linkage, certificate: AnyCertificate | None, before: Sequence[LazyImage], after: Sequence[LazyImage]
 ) -> list[tuple[str, str]]:
     """Pair every released face with the first original it stands for."""
     _require_same(linkage, certificate)
-    known, there = {p.name for p in before}, {p.name for p in after}
+    originals, outputs = {p.name for p in before}, {p.name for p in after}
     linked = []
     for face in linkage.faces:
-        sources = [name for name in face.sources if name in known]
+        sources = [name for name in face.sources if name in originals]
         if not sources and any(face.since < past.number for past in linkage.history):
-            continue  # of a series; whoever left is not among the originals of today, and the face is not judged
+            continue  # of a series: people who left are not among the originals, and their face is not judged
         if not sources:
             raise UsageError(
                 f"The link table says that {face.released} was made from {', '.join(face.sources) or 'nothing'}, which "
                 f"is not among the originals (for instance {before[0].name}). Give the folder it was made from."
             )
-        if face.released not in there:
+        if face.released not in outputs:
             raise UsageError(f"The link table lists {face.released}, which is not in the released folder.")
         linked.append((sources[0], face.released))
     if not linked:
