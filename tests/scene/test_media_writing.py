@@ -313,6 +313,18 @@ def test_8k(tmp_path):
     assert numbers(result) == [0, 1]
 
 
+def test_a_folder_is_not_replaced_by_a_file_nor_a_file_by_a_folder(tmp_path):
+    media = open_media(make_clip(tmp_path / "clip.mp4", n=2))
+    (tmp_path / "out.mp4").mkdir()
+    (tmp_path / "out.mp4" / "thesis.tex").write_text("years of work")
+    (tmp_path / "frames").write_text("a file")
+    for name in ("out.mp4", "frames"):
+        with pytest.raises(UsageError, match=f"{name}: a (folder|file) of this name exists"):
+            Output(media, tmp_path / name, EncoderConfig(), WorkFolder(tmp_path / "work"), force=True)
+    assert (tmp_path / "out.mp4" / "thesis.tex").read_text() == "years of work"
+    assert (tmp_path / "frames").read_text() == "a file"
+
+
 def test_wrong_use_is_refused(tmp_path):
     media = open_media(make_clip(tmp_path / "clip.mp4", n=12))
     work = WorkFolder(tmp_path / "work")
