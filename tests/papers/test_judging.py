@@ -152,6 +152,10 @@ FORTY = levels({"another photograph": LOW, "same photograph": OWN})
         ("newton2005", "noise-bw", flips({0: 0.035, 3000: 0.02, 6000: 0.005, 9000: 0.0, 13000: 0.0}), "partly",
          "before half", "after"),
         ("newton2005", "noise-bw", flips({0: 0.8, 3000: 0.8, 6000: 0.7, 9000: 0.2, 13000: 0.0}), "agree", "", "before"),
+        ("newton2005", "noise-all",
+         [{"attack": a, "kind": "grey", "pixels": 13000, "rank1": rate, "n": 200}
+          for a, rate in {"naive": 0.005, "reverse": 0.03, "parrot, own noise": 0.0, "parrot": 1.0}.items()], "partly",
+         "reverse matching finds people; a parrot who has the released pictures", "and parrot matching"),
         ("gross2005", "forty", FORTY, "partly",
          "with the gallery's own photograph blur, sigma a variance reaches 90 %, pixelation and blur do not",
          "it needs"),

@@ -142,10 +142,10 @@ def _noise_all(rows: Rows) -> Judgement:
     rates = {a: rows.one("rank1", attack=a, kind="grey", pixels=13000) for a in attacks}
     limit = 4 / rows.one("n", attack="naive", kind="grey", pixels=13000)  # a guess or little more
     more = [a for a, rate in rates.items() if rate >= limit]
-    why = f"266 pixels are left as they were, in which {names(more)} matching finds people"
+    why = [f"in the 266 pixels that are left as they were {a} matching finds people" for a in more if a != "parrot"]
     if rates["parrot"] == 1.0:
-        why += "; a parrot who has the released pictures themselves finds all"
-    return agree_if(not more, listed(rates), why, partly=rates["naive"] < limit)
+        why.append("a parrot who has the released pictures themselves finds all")
+    return agree_if(not more, listed(rates), "; ".join(why), partly=rates["naive"] < limit)
 
 
 @CLAIMS.add(
