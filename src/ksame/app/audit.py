@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ksame.app import talk
+from ksame.app.options import with_options
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
 from ksame.models import RECOGNISERS
 
@@ -31,49 +33,55 @@ SCENARIOS = (
 _VIEWS: dict[str, View | None] = {"auto": None, "faces": "faces", "photographs": "photographs"}
 
 
-@talk.guarded
-def audit_command(
-    originals: Annotated[Path, typer.Argument(metavar="ORIGINALS", help="Folder of pictures before.")],
-    released: Annotated[Path, typer.Argument(metavar="RELEASED", help="Folder of pictures after, from any tool.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Report to write; audit.json appears beside it.")
-    ] = Path("report.html"),
+@dataclass(frozen=True)
+class AuditCommand:
+    """What ``ksame audit`` is told."""
+
+    originals: Annotated[Path, typer.Argument(metavar="ORIGINALS", help="Folder of pictures before.")]
+    released: Annotated[Path, typer.Argument(metavar="RELEASED", help="Folder of pictures after, from any tool.")]
+    output: Annotated[Path, typer.Option("--output", "-o", help="Report to write; audit.json appears beside it.")] = (
+        Path("report.html")
+    )
     attackers: Annotated[
         str,
         typer.Option(
             help=f"Recognisers: {', '.join((*PIXEL_ATTACKERS, *RECOGNISERS))}, or paths of ONNX files. "
             "restored=FILE.onnx lets a network restore the released faces for sface; dlib+restored=FILE.onnx: for dlib."
         ),
-    ] = ",".join(DEFAULT),
+    ] = ",".join(DEFAULT)
     scenarios: Annotated[
         str | None, typer.Option(help=f"Out of {', '.join(SCENARIOS)}; those that fit the pictures by default.")
-    ] = None,
-    pairs: Annotated[Path | None, typer.Option(help="CSV with the columns original,released.")] = None,
-    linkage: Annotated[Path | None, typer.Option(help="Link table of ksame release or ksame deidentify.")] = None,
+    ] = None
+    pairs: Annotated[Path | None, typer.Option(help="CSV with the columns original,released.")] = None
+    linkage: Annotated[Path | None, typer.Option(help="Link table of ksame release or ksame deidentify.")] = None
     labels: Annotated[
         Path | None, typer.Option(help="CSV with the column file, and any of subject, gender, expression ...")
-    ] = None,
+    ] = None
     earlier: Annotated[
         Path | None, typer.Option(help="An earlier release of the same people, to be subtracted from this one.")
-    ] = None,
-    earlier_linkage: Annotated[Path | None, typer.Option(help="Link table of the earlier release.")] = None,
+    ] = None
+    earlier_linkage: Annotated[Path | None, typer.Option(help="Link table of the earlier release.")] = None
     view: Annotated[
         str,
         typer.Option(help="faces: registered crops. photographs: detect the face in each. auto: by a sample."),
-    ] = "auto",
+    ] = "auto"
     by_hand: Annotated[
         bool, typer.Option("--by-hand", help="Where no face is found after, take the place it had before.")
-    ] = False,
+    ] = False
     compare: Annotated[
         list[Path] | None, typer.Option(help="audit.json of another release of the same originals; may be repeated.")
-    ] = None,
+    ] = None
     name: Annotated[
         str | None, typer.Option(help="What to call this release in comparisons: method, then strength.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="For folds, and what attacks draw at random.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier report.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-) -> None:
+    ] = None
+    seed: Annotated[int, typer.Option(help="For folds, and what attacks draw at random.")] = 0
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier report.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
+
+
+@talk.guarded
+@with_options
+def audit_command(options: AuditCommand) -> None:
     """Attack released pictures with real recognisers and write a report.
 
     Works on the output of any tool. Files are paired by name, by --pairs or by --linkage. The report shows originals:
@@ -84,32 +92,36 @@ def audit_command(
     from ksame.audit.report import require_place
     from ksame.audit.scenes import read_linkage
 
-    if view not in _VIEWS:
-        raise UsageError(f"--view must be one of {', '.join(_VIEWS)}. Got {view!r}.")
-    require_place(output, released, force=force)
+    if options.view not in _VIEWS:
+        raise UsageError(f"--view must be one of {', '.join(_VIEWS)}. Got {options.view!r}.")
+    require_place(options.output, options.released, force=options.force)
     config = AuditConfig(
-        attackers=_listed(attackers),
-        scenarios=None if scenarios is None else _listed(scenarios),
-        view=_VIEWS[view],
-        by_hand=by_hand,
-        name=name,
-        seed=seed,
+        attackers=_listed(options.attackers),
+        scenarios=None if options.scenarios is None else _listed(options.scenarios),
+        view=_VIEWS[options.view],
+        by_hand=options.by_hand,
+        name=options.name,
+        seed=options.seed,
     )
-    link, earlier_link = (None if table is None else read_linkage(table) for table in (linkage, earlier_linkage))
+    link, earlier_link = (
+        None if table is None else read_linkage(table) for table in (options.linkage, options.earlier_linkage)
+    )
     result = audit(
-        originals,
-        released,
+        options.originals,
+        options.released,
         config,
-        pairing=Pairing(pairs, link, labels),
-        earlier=pair_images(originals, earlier, Pairing(linkage=earlier_link, labels=labels)) if earlier else None,
-        compare=[_earlier(path) for path in compare or ()],
+        pairing=Pairing(options.pairs, link, options.labels),
+        earlier=pair_images(options.originals, options.earlier, Pairing(linkage=earlier_link, labels=options.labels))
+        if options.earlier
+        else None,
+        compare=[_earlier(path) for path in options.compare or ()],
         track=talk.track,
     )
-    finish(result, output)
-    if as_json:
+    finish(result, options.output)
+    if options.as_json:
         talk.emit(for_machines(result))
     else:
-        describe(result, output)
+        describe(result, options.output)
     code = exit_code(result)
     if code is not ExitCode.DONE:
         raise typer.Exit(code)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,13 +13,13 @@ from rich.table import Column, Table
 from ksame import __version__
 from ksame.app import audit as auditing
 from ksame.app import models, talk
-from ksame.app.options import SETS, described, level_help, with_parameters
+from ksame.app.options import SETS, described, level_help, with_options
 from ksame.app.reproduce import reproduce_command
 from ksame.app.scene import deidentify_command, people_command
+from ksame.app.source import parse_size
 from ksame.app.verdict import tell_findings, verify_scene_command
 from ksame.claims import rebuild_recipe
-from ksame.errors import ExitCode, UsageError, parameter_error
-from ksame.faces import Template
+from ksame.errors import ExitCode, UsageError
 from ksame.heads import COVERS
 from ksame.methods import Select
 from ksame.models import RECOGNISERS
@@ -59,105 +60,76 @@ def _root(
     """Hold the options of ``ksame`` itself."""
 
 
-def parse_size(size: str | None) -> Template | None:
-    """Return the template for a size such as ``99x134``."""
-    if size is None:
-        return None
-    sides = re.fullmatch(r"(\d{1,12})x(\d{1,12})", size.lower())
-    if sides is None:
-        raise parameter_error("size", "ksame", "WIDTHxHEIGHT, such as 99x134", size)
-    return Template.eyes_and_nose(int(sides[1]), int(sides[2]))
+@dataclass(frozen=True)
+class ReleaseCommand:
+    """What ``ksame release`` is told."""
 
-
-@app.command()
-@talk.guarded
-@with_parameters
-def release(
     faces: Annotated[
         str,
         typer.Argument(
             metavar="FACES",
             help="Folder of faces or photographs (sub-folders or labels.csv say who is who), or synthetic:N people.",
         ),
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")],
-    method: Annotated[str, typer.Option("--method", "-m", help="Recipe; see: ksame methods.")] = "k-same-pixel",
-    params: dict[str, Any] | None = None,
-    select: Annotated[
-        str | None, typer.Option(help="Label to keep, such as gender or expression (k-Same-Select).")
-    ] = None,
-    small_classes: Annotated[str, typer.Option(help=described(specs(Select)["small_classes"]))] = "error",
-    coding: Annotated[str | None, typer.Option(help="pixel, eigen, model (shipped), aam (built on the set).")] = None,
+    ]
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")]
+    method: Annotated[str, typer.Option("--method", "-m", help="Recipe; see: ksame methods.")] = "k-same-pixel"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    select: Annotated[str | None, typer.Option(help="Label to keep, such as gender or expression (k-Same-Select).")] = (
+        None
+    )
+    small_classes: Annotated[str, typer.Option(help=described(specs(Select)["small_classes"]))] = "error"
+    coding: Annotated[str | None, typer.Option(help="pixel, eigen, model (shipped), aam (built on the set).")] = None
     portrait: Annotated[
         bool, typer.Option("--portrait", help="k-same-m: show faces as whole natural heads on a plain background.")
-    ] = False,
+    ] = False
     components: Annotated[
         float | None, typer.Option(help="Eigenfaces to keep: a number, or a share of variance below 1.")
-    ] = None,
-    distance: Annotated[str | None, typer.Option(help="eigen: seek neighbours among eigenface coefficients.")] = None,
-    level: Annotated[float | None, typer.Option(help=level_help(SETS))] = None,
-    labels: Annotated[Path | None, typer.Option(help="labels.csv elsewhere.")] = None,
-    size: Annotated[str | None, typer.Option(help="Register to this size, such as 99x134; needs landmarks.")] = None,
-    reference: Annotated[Path | None, typer.Option(help="Folder of other people, or builtin, for the maps.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeat a run exactly. A secret: it belongs to the linkage.")] = None,
+    ] = None
+    distance: Annotated[str | None, typer.Option(help="eigen: seek neighbours among eigenface coefficients.")] = None
+    level: Annotated[float | None, typer.Option(help=level_help(SETS))] = None
+    labels: Annotated[Path | None, typer.Option(help="labels.csv elsewhere.")] = None
+    size: Annotated[str | None, typer.Option(help="Register to this size, such as 99x134; needs landmarks.")] = None
+    reference: Annotated[Path | None, typer.Option(help="Folder of other people, or builtin, for the maps.")] = None
+    seed: Annotated[int | None, typer.Option(help="Repeat a run exactly. A secret: it belongs to the linkage.")] = None
     after: Annotated[
         Path | None,
         typer.Option(
             help="Link table of the release that this one continues: its faces are repeated, newcomers added."
         ),
-    ] = None,
+    ] = None
     same_person: Annotated[
         bool, typer.Option("--same-person", help="Names that share a photograph are one person; otherwise an error.")
-    ] = False,
-    link_table: Annotated[Path | None, typer.Option(help="Also write who became whom. Secret!")] = None,
-    sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the certificate.")] = None,
+    ] = False
+    link_table: Annotated[Path | None, typer.Option(help="Also write who became whom. Secret!")] = None
+    sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the certificate.")] = None
     audit: Annotated[
         Path | None, typer.Option(help="Also attack the release and write this report. It shows originals!")
-    ] = None,
-    skip_unreadable: Annotated[
-        bool, typer.Option("--skip-unreadable", help="Leave out files that cannot be read.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-) -> None:
+    ] = None
+    skip_unreadable: Annotated[bool, typer.Option("--skip-unreadable", help="Leave out files that cannot be read.")] = (
+        False
+    )
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
+
+
+@app.command()
+@talk.guarded
+@with_options
+def release(options: ReleaseCommand) -> None:
     """De-identify a set of registered faces and certify the result.
 
     The release folder holds faces/000001.png and so on, certificate.json and contact-sheet.png, and nothing that tells
     who became whom.
     """
-    from ksame.app.release import Options, run_release
-    from ksame.app.source import Request
+    from ksame.app.release import run_release
 
-    options = Options(
-        source=Request(faces, labels, parse_size(size), skip_unreadable),
-        output=output,
-        method=method,
-        params=params or {},
-        level=level,
-        coding=coding,
-        portrait=portrait,
-        components=int(components)
-        if components is not None and components >= 1 and components % 1 == 0
-        else components,
-        distance=distance,
-        select=select,
-        small_classes=small_classes,
-        reference=reference,
-        seed=seed,
-        after=after,
-        same_person=same_person,
-        link_table=link_table,
-        sign=sign,
-        audit=audit,
-        force=force,
-    )
     result = run_release(options)
-    if as_json:
+    if options.as_json:
         talk.emit(result.as_dict())
     else:
         talk.say(result.render())
-        if result.audit is not None and audit is not None:
-            auditing.describe(result.audit, audit)
+        if result.audit is not None and options.audit is not None:
+            auditing.describe(result.audit, options.audit)
     if result.code is not ExitCode.DONE:
         raise typer.Exit(result.code)
 

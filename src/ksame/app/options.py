@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Optional, get_type_hints
 
 import typer
 
@@ -69,19 +69,31 @@ def options() -> dict[str, Any]:
     return found
 
 
-def with_parameters(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command one option for each parameter of the methods, gathered in its argument ``params``."""
-    made = options()
+def with_options(command: Callable[[Any], None]) -> Callable[..., None]:
+    """Give a command one option for each field of the dataclass that it takes.
+
+    Where the dataclass has a field ``params``, there is one for each parameter of the methods, gathered in it.
+    """
+    (kind,) = (hint for name, hint in get_type_hints(command).items() if name != "return")
+    hints = get_type_hints(kind, include_extras=True)
+    parameters: dict[str, Any] = {}
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        params = {name: given.pop(name) for name in made}
-        command(**given, params={name: value for name, value in params.items() if value is not None})
+        if parameters:
+            values = {name: given.pop(name) for name in parameters}
+            given["params"] = {name: value for name, value in values.items() if value is not None}
+        command(kind(**given))
 
     taken: list[inspect.Parameter] = []
-    for own in inspect.signature(command, eval_str=True).parameters.values():
-        new = [own.replace(name=name, annotation=kind, default=None) for name, kind in made.items()]
-        taken += new if own.name == "params" else [own]
-    run.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
+    for field in inspect.signature(kind).parameters.values():
+        if field.name == "params":
+            parameters.update(options())
+            taken += [field.replace(name=name, annotation=hint, default=None) for name, hint in parameters.items()]
+        else:
+            taken.append(field.replace(annotation=hints[field.name]))
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in taken]
+    )
     run.__annotations__ = {each.name: each.annotation for each in taken}
     return run

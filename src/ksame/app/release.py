@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
 from ksame.app import talk
 from ksame.app.audit import exit_code, finish, for_machines
-from ksame.app.source import Request, load_reference, load_source
+from ksame.app.source import Request, load_reference, load_source, parse_size
 from ksame.audit import AuditConfig, AuditResult, Pairing, audit
 from ksame.audit.report import require_place
 from ksame.deidentify import deidentify
@@ -24,30 +23,8 @@ from ksame.privacy.release import Release, require_free, write_release
 from ksame.privacy.signing import load_private_key
 from ksame.recipes import METHODS, Recipe, recipe
 
-
-@dataclass(frozen=True)
-class Options:
-    """What the user asked for."""
-
-    source: Request
-    output: Path
-    method: str
-    params: Mapping[str, Any]
-    level: float | None = None
-    coding: str | None = None
-    portrait: bool = False
-    components: int | float | None = None
-    distance: str | None = None
-    select: str | None = None
-    small_classes: str = "error"
-    reference: Path | None = None
-    seed: int | None = None
-    after: Path | None = None
-    same_person: bool = False
-    link_table: Path | None = None
-    sign: Path | None = None
-    audit: Path | None = None
-    force: bool = False
+if TYPE_CHECKING:
+    from ksame.app.cli import ReleaseCommand
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +95,7 @@ def _homogeneity(certificate: Certificate) -> str:
     )
 
 
-def run_release(options: Options) -> Result:
+def run_release(options: ReleaseCommand) -> Result:
     """Load, de-identify, check, write."""
     require_free(options.output, force=options.force)
     if options.link_table is not None and options.link_table.exists():
@@ -130,7 +107,8 @@ def run_release(options: Options) -> Result:
     chosen = build_recipe(options)
     key = None if options.sign is None else load_private_key(options.sign)
     after = None if options.after is None else Linkage.read(options.after)
-    source = load_source(options.source, chosen)
+    request = Request(options.faces, options.labels, parse_size(options.size), options.skip_unreadable)
+    source = load_source(request, chosen)
     reference = None if options.reference is None else load_reference(options.reference, source.faces, chosen)
     arguments: dict[str, Any] = {
         "seed": options.seed,
@@ -171,7 +149,7 @@ def _audited(report: Path, folder: Path, faces: FaceSet, linkage: Linkage) -> Au
     return result
 
 
-def build_recipe(options: Options) -> Recipe:
+def build_recipe(options: ReleaseCommand) -> Recipe:
     """Return the recipe the options describe; ``--level`` means whatever parameter the mask has."""
     level = METHODS[options.method].at(options.level)
     if options.portrait and options.coding not in (None, "portrait"):
@@ -179,9 +157,15 @@ def build_recipe(options: Options) -> Recipe:
     return recipe(
         options.method,
         coding="portrait" if options.portrait else options.coding,
-        components=options.components,
+        components=_whole(options.components),
         distance=options.distance,
         select=options.select,
         small_classes=options.small_classes,
         **{**options.params, **level},
     )
+
+
+def _whole(components: float | None) -> int | float | None:
+    """Return a number of components as an integer, a share of variance as it is."""
+    whole = components is not None and components >= 1 and components % 1 == 0
+    return int(components) if whole and components is not None else components

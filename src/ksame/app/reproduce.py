@@ -6,6 +6,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ksame.app import talk
+from ksame.app.options import with_options
 from ksame.errors import ExitCode, PrivacyWarning, UsageError, seed_number, whole_number
 
 if TYPE_CHECKING:
@@ -21,24 +23,30 @@ if TYPE_CHECKING:
     from ksame.papers.experiment import Outcome
 
 
-@talk.guarded
-def reproduce_command(
+@dataclass(frozen=True)
+class ReproduceCommand:
+    """What ``ksame reproduce`` is told."""
+
     paper: Annotated[
         str, typer.Argument(metavar="PAPER", help="newton2005, gross2005, gross2006, gross2007, sun2015 or all.")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write; index.html is the report.")],
-    fast: Annotated[bool, typer.Option("--fast", help="At most 250 people, few repetitions: minutes.")] = False,
+    ]
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write; index.html is the report.")]
+    fast: Annotated[bool, typer.Option("--fast", help="At most 250 people, few repetitions: minutes.")] = False
     faces: Annotated[
         Path | None, typer.Option(help="Folder of a real data set instead of people who do not exist.")
-    ] = None,
+    ] = None
     layout: Annotated[
         str, typer.Option(help="How that folder is laid out: feret, multipie, imm, orl, lfw, folder, or auto.")
-    ] = "auto",
-    seed: Annotated[int, typer.Option(help="Of people, splits and repetitions.")] = 0,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes at a time; 0: one for each core.")] = 0,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what an earlier call left in DIR.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the judged claims as JSON.")] = False,
-) -> None:
+    ] = "auto"
+    seed: Annotated[int, typer.Option(help="Of people, splits and repetitions.")] = 0
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes at a time; 0: one for each core.")] = 0
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what an earlier call left in DIR.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print the judged claims as JSON.")] = False
+
+
+@talk.guarded
+@with_options
+def reproduce_command(options: ReproduceCommand) -> None:
     """Rerun a paper's experiments and draw its figures beside what the paper reported.
 
     Every experiment is kept as soon as it is done: call again to go on after an interruption. Exit code 3: some
@@ -50,40 +58,44 @@ def reproduce_command(
     from ksame.papers.report import PAGE, require_own, write_reproduction
     from ksame.papers.run import MOST_JOBS, PAPERS, load_paper, run_experiments
 
-    if faces is None and layout != "auto":
+    if options.faces is None and options.layout != "auto":
         raise UsageError("--layout says how --faces is laid out; add --faces.")
-    seed_number("reproduce", seed)
-    whole_number("jobs", "reproduce", jobs, 0, MOST_JOBS)
-    chosen = [load_paper(name) for name in (PAPERS if paper == "all" else (paper,))]
-    require_own(output)
+    seed_number("reproduce", options.seed)
+    whole_number("jobs", "reproduce", options.jobs, 0, MOST_JOBS)
+    chosen = [load_paper(name) for name in (PAPERS if options.paper == "all" else (options.paper,))]
+    require_own(options.output)
     require_matplotlib()
-    data = SyntheticData() if faces is None else FolderData.load(faces, layout, talk.track)
-    scale = FAST if fast else FULL
+    data = SyntheticData() if options.faces is None else FolderData.load(options.faces, options.layout, talk.track)
+    scale = FAST if options.fast else FULL
     try:
         outcomes = run_experiments(
             chosen,
-            output,
+            options.output,
             data=data,
             scale=scale,
-            seed=seed,
-            jobs=jobs or os.cpu_count() or 1,
-            fresh=fresh,
+            seed=options.seed,
+            jobs=options.jobs or os.cpu_count() or 1,
+            fresh=options.fresh,
             track=talk.track,
             tell=_tell,
         )
     except KeyboardInterrupt:
         talk.console.print("[bold red]interrupted[/]; experiments that were done are kept. Call again to go on.")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
-    judged = write_reproduction(chosen, outcomes, output, data=data, scale=scale, seed=seed, track=talk.track)
+    judged = write_reproduction(
+        chosen, outcomes, options.output, data=data, scale=scale, seed=options.seed, track=talk.track
+    )
     if data.real:
         warnings.warn(
-            f"{output} shows people who exist. Publish its numbers, not its pictures.", PrivacyWarning, stacklevel=2
+            f"{options.output} shows people who exist. Publish its numbers, not its pictures.",
+            PrivacyWarning,
+            stacklevel=2,
         )
-    if as_json:
+    if options.as_json:
         talk.emit([claim.as_dict() for claim in judged])
     else:
         _describe(judged)
-    talk.say(f"report   {escape(str(output / PAGE))}")
+    talk.say(f"report   {escape(str(options.output / PAGE))}")
     withheld = data.withheld if isinstance(data, FolderData) else ()
     for reason in withheld:
         talk.say(f"[yellow]not used[/] {escape(reason)}")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ksame.app import talk
-from ksame.app.options import SCENES, cover_help, level_help, method_help
+from ksame.app.options import SCENES, cover_help, level_help, method_help, with_options
 from ksame.errors import ExitCode, PrivacyWarning, parameter_error
 from ksame.heads.covers import COVERS, HEAD
 
@@ -21,12 +22,14 @@ _MEDIA = "Media"
 _FAR = 1_000_000  # pixels: more than any picture has across
 
 
-@talk.guarded
-def deidentify_command(
+@dataclass(frozen=True)
+class DeidentifyCommand:
+    """What ``ksame deidentify`` is told."""
+
     media: Annotated[
         list[str],
         typer.Argument(metavar="MEDIA", help="Photographs, recordings, folders of them, or patterns in quotes."),
-    ],
+    ]
     output: Annotated[
         str,
         typer.Option(
@@ -36,7 +39,7 @@ def deidentify_command(
             "recording becomes a folder of frames.",
             rich_help_panel=_FILES,
         ),
-    ],
+    ]
     method: Annotated[
         str,
         typer.Option(
@@ -45,7 +48,7 @@ def deidentify_command(
             help=method_help(),
             rich_help_panel=_FACES,
         ),
-    ] = "someone-else",
+    ] = "someone-else"
     k: Annotated[
         int,
         typer.Option(
@@ -55,16 +58,16 @@ def deidentify_command(
             "nobody; the certificate says how many are real (k_real).",
             rich_help_panel=_FACES,
         ),
-    ] = 10,
+    ] = 10
     cover: Annotated[
         str,
         typer.Option(help=cover_help(), rich_help_panel=_FACES),
-    ] = HEAD.name,
-    level: Annotated[float | None, typer.Option(help=level_help(SCENES), rich_help_panel=_FACES)] = None,
+    ] = HEAD.name
+    level: Annotated[float | None, typer.Option(help=level_help(SCENES), rich_help_panel=_FACES)] = None
     keep: Annotated[
         list[str] | None,
         typer.Option(help="Leave this person as they are, by the name in ksame people.", rich_help_panel=_WHO),
-    ] = None,
+    ] = None
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -72,11 +75,11 @@ def deidentify_command(
             "to be told from this person: they are masked.",
             rich_help_panel=_WHO,
         ),
-    ] = None,
+    ] = None
     mask: Annotated[
         list[str] | None,
         typer.Option(help="Mask this person, by fill where the method is no mask.", rich_help_panel=_WHO),
-    ] = None,
+    ] = None
     start: Annotated[
         str | None,
         typer.Option(
@@ -84,7 +87,7 @@ def deidentify_command(
             help="Change faces from here on: seconds or h:mm:ss. Before, everyone is as they were.",
             rich_help_panel=_WHO,
         ),
-    ] = None,
+    ] = None
     end: Annotated[
         str | None,
         typer.Option(
@@ -92,7 +95,7 @@ def deidentify_command(
             help="Change faces up to here: seconds or h:mm:ss. After it, everyone is as they were.",
             rich_help_panel=_WHO,
         ),
-    ] = None,
+    ] = None
     region: Annotated[
         list[str] | None,
         typer.Option(
@@ -100,37 +103,37 @@ def deidentify_command(
             "that was not found.",
             rich_help_panel=_WHO,
         ),
-    ] = None,
-    audio: Annotated[str, typer.Option(help="keep or drop the sound.", rich_help_panel=_MEDIA)] = "keep",
+    ] = None
+    audio: Annotated[str, typer.Option(help="keep or drop the sound.", rich_help_panel=_MEDIA)] = "keep"
     codec: Annotated[
         str | None,
         typer.Option(help="h264, hevc, vp9, mpeg4, wmv2, ffv1; for frames png or jpeg.", rich_help_panel=_MEDIA),
-    ] = None,
+    ] = None
     quality: Annotated[
         int | None,
         typer.Option(
             help="Video 0 (best) to 51; JPEG and WebP 1 to 100 (best).",
             rich_help_panel=_MEDIA,
         ),
-    ] = None,
+    ] = None
     container: Annotated[
         str | None,
         typer.Option(help="mp4, mov, mkv, webm, avi, wmv or gif for outputs in a folder.", rich_help_panel=_MEDIA),
-    ] = None,
+    ] = None
     keep_metadata: Annotated[
         list[str] | None,
         typer.Option(help="An entry that goes over, such as title, Copyright, subtitles.", rich_help_panel=_MEDIA),
-    ] = None,
+    ] = None
     damaged: Annotated[
         str,
         typer.Option(
             help="refuse a recording with damaged frames, or mask: these frames become black.", rich_help_panel=_MEDIA
         ),
-    ] = "refuse",
+    ] = "refuse"
     frames: Annotated[
         bool,
         typer.Option("--frames", help="A folder is one recording in numbered pictures.", rich_help_panel=_FILES),
-    ] = False,
+    ] = False
     keep_names: Annotated[
         bool,
         typer.Option(
@@ -138,7 +141,7 @@ def deidentify_command(
             help="Name outputs in a folder as the originals; by default they are numbered.",
             rich_help_panel=_FILES,
         ),
-    ] = False,
+    ] = False
     tracks: Annotated[
         Path | None,
         typer.Option(
@@ -146,38 +149,42 @@ def deidentify_command(
             "those of --keep. It holds the geometry of faces, and is as secret as the originals.",
             rich_help_panel=_WHO,
         ),
-    ] = None,
+    ] = None
     review: Annotated[
         Path | None,
         typer.Option(help="Contact sheet (.png, .jpg) to look through. It shows originals!", rich_help_panel=_FILES),
-    ] = None,
+    ] = None
     link_table: Annotated[
         Path | None,
         typer.Option(help="Also write who became whom. Secret! Never overwritten.", rich_help_panel=_FILES),
-    ] = None,
+    ] = None
     sign: Annotated[
         Path | None,
         typer.Option(help="Ed25519 private key (PEM) to sign the certificate.", rich_help_panel=_FILES),
-    ] = None,
+    ] = None
     seed: Annotated[
         int | None,
         typer.Option(
             help="Repeat a run of the same files and options on the same machine. A secret.", rich_help_panel=_FACES
         ),
-    ] = None,
+    ] = None
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Go on with an interrupted run of the same command.", rich_help_panel=_FILES),
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace earlier outputs.", rich_help_panel=_FILES)] = False,
-    workers: Annotated[
-        int | None, typer.Option(help="Files worked on at the same time.", rich_help_panel=_FILES)
-    ] = None,
+    ] = False
+    force: Annotated[bool, typer.Option("--force", help="Replace earlier outputs.", rich_help_panel=_FILES)] = False
+    workers: Annotated[int | None, typer.Option(help="Files worked on at the same time.", rich_help_panel=_FILES)] = (
+        None
+    )
     device: Annotated[
         str, typer.Option(help="Where heads are invented: auto, cpu or cuda.", rich_help_panel=_FILES)
-    ] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-) -> None:
+    ] = "auto"
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
+
+
+@talk.guarded
+@with_options
+def deidentify_command(options: DeidentifyCommand) -> None:
     """Give everyone in photographs and video another face, keep everything else, and certify the result.
 
     People are found, followed and told apart. Each group of k gets one face, by default of somebody who does not exist,
@@ -191,40 +198,45 @@ def deidentify_command(
     from ksame.scene.release import ReleaseOptions, deidentify_media
 
     config = JobConfig(
-        method=method,
-        k=k,
-        cover=COVERS[cover],
-        level=level,
-        keep=tuple(keep or ()),
-        only=tuple(only or ()),
-        mask=tuple(mask or ()),
-        span=(parse_time(start, 0.0), parse_time(end, float("inf"))),
-        regions=tuple(parse_region(text) for text in region or ()),
-        encoding=EncoderConfig(codec, quality, audio, tuple(keep_metadata or ())),  # type: ignore[arg-type]  # checked there
-        workers=workers,
-        device=device,
-        damaged=damaged,  # type: ignore[arg-type]  # checked there
+        method=options.method,
+        k=options.k,
+        cover=COVERS[options.cover],
+        level=options.level,
+        keep=tuple(options.keep or ()),
+        only=tuple(options.only or ()),
+        mask=tuple(options.mask or ()),
+        span=(parse_time(options.start, 0.0), parse_time(options.end, float("inf"))),
+        regions=tuple(parse_region(text) for text in options.region or ()),
+        encoding=EncoderConfig(
+            options.codec,
+            options.quality,
+            options.audio,  # type: ignore[arg-type]  # checked there
+            tuple(options.keep_metadata or ()),
+        ),
+        workers=options.workers,
+        device=options.device,
+        damaged=options.damaged,  # type: ignore[arg-type]  # checked there
     )
-    options = ReleaseOptions(
-        frames=frames,
-        keep_names=keep_names,
-        container=container,
-        tracks=tracks,
-        review=review,
-        link_table=link_table,
-        sign=None if sign is None else load_private_key(sign),
-        resume=resume,
-        force=force,
+    beside = ReleaseOptions(
+        frames=options.frames,
+        keep_names=options.keep_names,
+        container=options.container,
+        tracks=options.tracks,
+        review=options.review,
+        link_table=options.link_table,
+        sign=None if options.sign is None else load_private_key(options.sign),
+        resume=options.resume,
+        force=options.force,
     )
     try:
         with talk.bars() as on_progress:
             release = deidentify_media(
-                media, output, config=config, options=options, seed=seed, on_progress=on_progress
+                options.media, options.output, config=config, options=beside, seed=options.seed, on_progress=on_progress
             )
     except KeyboardInterrupt as error:
         talk.say("[bold red]interrupted[/]; repeat the command with [bold]--resume[/] to go on.")
         raise typer.Exit(ExitCode.INTERRUPTED) from error
-    if as_json:
+    if options.as_json:
         talk.emit(for_machines(release))
     else:
         show(release)

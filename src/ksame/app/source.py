@@ -143,3 +143,13 @@ def _with_predicted(portraits: Portraits, label: str) -> tuple[FaceSet, str]:
     faces = portraits.faces
     attributes = {**faces.attributes, label: values}
     return FaceSet(faces.images, faces.subjects, faces.landmarks, attributes, faces.names), note
+
+
+def parse_size(size: str | None) -> Template | None:
+    """Return the template for a size such as ``99x134``."""
+    if size is None:
+        return None
+    sides = re.fullmatch(r"(\d{1,12})x(\d{1,12})", size.lower())
+    if sides is None:
+        raise parameter_error("size", "ksame", "WIDTHxHEIGHT, such as 99x134", size)
+    return Template.eyes_and_nose(int(sides[1]), int(sides[2]))
