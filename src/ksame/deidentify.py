@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import secrets
 import warnings
 from collections.abc import Mapping
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame import __version__
 from ksame.errors import (
     GuaranteeError,
     InputError,
@@ -45,6 +43,7 @@ from ksame.privacy.series import Occasion, continued, split
 from ksame.progress import Track, silent
 from ksame.recipes import REGISTRY, Recipe
 from ksame.spaces import EigenSpace, FaceModels, FaceModelSpace, FaceSpace, PixelSpace
+from ksame.version import software
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,7 @@ def _next_release(
                     f"falls from 1/{series.k} to 1/{round(1.0 / (certificate.promise.bound or 1.0))}."
                 )
                 warnings.warn(notes[-1], PrivacyWarning, stacklevel=3)
-    return continued(after, added, Occasion(method, provenance.unreadable, tuple(notes), _software()), waiting)
+    return continued(after, added, Occasion(method, provenance.unreadable, tuple(notes), software("numpy")), waiting)
 
 
 def _require_people(newcomers: FaceSet, recipe: Recipe, k: int) -> None:
@@ -367,7 +366,7 @@ def _certify(
         warnings=(*provenance.warnings, *draft.warnings),
         files=hashes,
         digest=release_digest(hashes),
-        software=_software(),
+        software=software("numpy"),
     )
     linkage = Linkage(
         release_digest=certificate.digest,
@@ -415,10 +414,6 @@ def _method(recipe: Recipe, space: FaceSpace, reference: FaceSet | None, provena
         reference="the faces themselves" if reference is None else "other people",
         labels=provenance.labels,
     )
-
-
-def _software() -> dict[str, str]:
-    return {"ksame": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
 def _warn_full_rank(recipe: Recipe, space: FaceSpace, n: int) -> None:

@@ -20,6 +20,7 @@ EPOCH = 315_532_800
 
 _BLOCK = 1 << 20  # bytes that are read at once
 _PART = ".part"
+_CHECK = "Check the space and the permissions."
 _LONGEST = 60  # characters of a name that its temporary name repeats: at most 255 bytes with the rest
 
 
@@ -45,6 +46,20 @@ def hash_tree(path: Path) -> dict[str, str]:
     return {file.relative_to(path.parent).as_posix(): sha256_of(file) for file in files}
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, where they are not there yet.
+
+    Raises
+    ------
+    OutputError
+        When it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written ({error.strerror}). {_CHECK}") from error
+
+
 def set_constant_time(path: Path) -> None:
     """Give a file or folder the same time stamp as every other: real ones tell the order of the originals."""
     os.utime(path, (EPOCH, EPOCH))
@@ -62,7 +77,19 @@ def write_atomic(
 def open_atomic(
     path: Path, *, private: bool = False, replace: bool = True, constant_time: bool = False
 ) -> Iterator[BinaryIO]:
-    """Open a file that takes its name when all of it is on the disk.
+    """Open a file that takes its name when all of it is on the disk; see :func:`atomic_path`."""
+    with (
+        atomic_path(path, private=private, replace=replace, constant_time=constant_time) as part,
+        part.open("wb") as stream,
+    ):
+        yield stream
+
+
+@contextmanager
+def atomic_path(
+    path: Path, *, private: bool = False, replace: bool = True, constant_time: bool = False
+) -> Iterator[Path]:
+    """Give an empty file in the same folder to be written; it takes the name when all of it is on the disk.
 
     Parameters
     ----------
@@ -82,26 +109,24 @@ def open_atomic(
     """
     part = path.with_name(f"{_prefix(path)}{secrets.token_hex(4)}{_PART}")
     try:
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600 if private else 0o666)
+        part.touch(0o600 if private else 0o666, exist_ok=False)
         try:
-            with os.fdopen(handle, "wb") as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
+            yield part
+            _flush(part)
             if constant_time:
                 set_constant_time(part)
             _name_it(part, path, replace=replace)
         finally:
             part.unlink(missing_ok=True)
     except FileExistsError as error:
-        raise OutputError(f"{path}: a file of this name exists, and is not replaced. Choose another name.") from error
+        raise OutputError(f"{path}: a file of this name exists, and is never overwritten. Choose another.") from error
     except OSError as error:
-        raise OutputError(
-            f"{path}: cannot be written ({error.strerror or error}). Check the space and the permissions."
-        ) from error
+        raise OutputError(f"{path}: cannot be written ({error.strerror or error}). {_CHECK}") from error
 
 
-_BINARY: int = getattr(os, "O_BINARY", 0)  # Windows would change the ends of lines
+def _flush(path: Path) -> None:
+    with path.open("rb+") as stream:  # Windows flushes no file that is open for reading only
+        os.fsync(stream.fileno())
 
 
 def _prefix(path: Path) -> str:
@@ -169,8 +194,7 @@ def build_folder(folder: Path) -> Iterator[Path]:
         take_place(building, folder)
     except OSError as error:
         raise OutputError(
-            f"{folder}: cannot be written ({error.strerror or error}). Check the space and the permissions; nothing "
-            "was left there."
+            f"{folder}: cannot be written ({error.strerror or error}). Nothing was left there. {_CHECK}"
         ) from error
     finally:
         if building is not None:
@@ -181,8 +205,7 @@ def settle(path: Path) -> None:
     """Flush a file, or all files of a folder, to the disk, and take their times away."""
     for each in [*path.rglob("*"), path] if path.is_dir() else [path]:
         if each.is_file():
-            with each.open("rb+") as stream:
-                os.fsync(stream.fileno())
+            _flush(each)
         set_constant_time(each)
 
 
@@ -194,7 +217,7 @@ def take_place(building: Path, final: Path) -> None:
     retired = final.with_name(f"{_prefix(final)}{secrets.token_hex(4)}.old")
     final.rename(retired)
     try:
-        building.replace(final)
+        building.rename(final)
     except BaseException:
         retired.rename(final)
         raise

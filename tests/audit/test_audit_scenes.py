@@ -10,11 +10,11 @@ from PIL import Image
 from ksame.audit.judging import SAME_PHOTOGRAPH, Judged, conclude
 from ksame.audit.material import gather
 from ksame.audit.result import AttackRecord
-from ksame.audit.scenes import promise_of, read_linkage
+from ksame.audit.scenes import promise_of
 from ksame.audit.sight import _guess, choose_eye
 from ksame.errors import InputError, UsageError
 from ksame.scene.certificate import SceneCertificate
-from ksame.scene.linkage import SceneLinkage
+from ksame.scene.linkage import SceneLinkage, read_linkage
 from scene_release import write_scene_release
 
 

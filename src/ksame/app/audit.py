@@ -79,7 +79,7 @@ def audit_command(
     """
     from ksame.audit import audit
     from ksame.audit.report import require_place
-    from ksame.audit.scenes import read_linkage
+    from ksame.scene.linkage import read_linkage
 
     if view not in _VIEWS:
         raise UsageError(f"--view must be one of {', '.join(_VIEWS)}. Got {view!r}.")

@@ -14,7 +14,7 @@ from ksame.app.scene_report import publish, show
 from ksame.errors import OutputError, PrivacyWarning
 from ksame.privacy.findings import passed
 from ksame.scene.pipeline import Job, Options, deidentify_scenes
-from ksame.scene.verification import verify_scenes
+from ksame.verification import verify
 
 
 def demo_scenes(folder: Path, *, force: bool) -> None:
@@ -42,7 +42,7 @@ def demo_scenes(folder: Path, *, force: bool) -> None:
             ),
         )
     show(result, wanted)
-    good = passed(verify_scenes(wanted.certificate))
+    good = passed(verify(wanted.certificate))
     talk.say(
         f"before       {escape(str(before))}\n"
         f"after        {escape(str(after))} ({'verified' if good else 'NOT VERIFIED'})\n"

@@ -6,11 +6,11 @@ import glob
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from random import SystemRandom
 
 from ksame.errors import InputError, OutputError, UsageError
+from ksame.files import sha256_of
 
 _OTHERS = (".mpg", ".mpeg", ".ts", ".mts", ".m2ts", ".3gp", ".3g2", ".flv", ".ogv", ".asf", ".heic", ".heif")
 """Suffixes of media that are read, or named as unreadable, but not written."""
@@ -90,16 +90,11 @@ def _is_media(path: Path, folder: Path, suffixes: set[str]) -> bool:
 
 
 def _content(one: Found) -> tuple[str, str]:
-    digest = sha256()
     files = sorted(p for p in one.path.iterdir() if p.is_file()) if one.path.is_dir() else [one.path]
     try:
-        for file in files:
-            with file.open("rb") as stream:
-                while block := stream.read(1 << 20):
-                    digest.update(block)
+        return (sha256_of(*files), str(one.path))
     except OSError:
         return ("", str(one.path))  # opening it will say why
-    return (digest.hexdigest(), str(one.path))
 
 
 @dataclass(frozen=True)
@@ -139,8 +134,8 @@ def places(
     ever the same. An interrupted run that is resumed keeps its numbers.
     """
     from ksame.privacy.release import CERTIFICATE
+    from ksame.scene.certificate import AT_RISK, beside, certified
     from ksame.scene.media.encoding import FRAMES
-    from ksame.scene.verification import AT_RISK, beside, certified
 
     path = Path(output)
     if len(os.fsencode(path.name)) > _LONGEST:

@@ -13,22 +13,13 @@ from rich.table import Column, Table
 from ksame.app import talk
 from ksame.app.gathering import Places
 from ksame.errors import ExitCode, PrivacyWarning
-from ksame.scene.certificate import (
-    SceneCertificate,
-    certify,
-    frames_at_risk,
-    frames_damaged,
-    kept_words,
-    write_certificate,
-    write_whole,
-)
+from ksame.files import set_constant_time, sha256_of, write_atomic
+from ksame.scene.at_risk import WHOLE_FILE, AtRisk, as_csv, count_risks
+from ksame.scene.certificate import SceneCertificate, certify, kept_words
 from ksame.scene.composing import Treatment
 from ksame.scene.linkage import link
-from ksame.scene.media.output import timeless
 from ksame.scene.pipeline import Done, Options, Result
-from ksame.scene.risk import WHOLE_FILE, AtRisk, as_csv
 from ksame.scene.sightings import in_order
-from ksame.scene.work import hashes
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -53,7 +44,7 @@ def publish(
         _retire(wanted.certificate, certificate)
     if any(done.at_risk for done in result.done):
         named = [(_name(done, wanted), done.at_risk) for done in result.done]
-        write_whole(wanted.at_risk, as_csv(named).encode())
+        write_atomic(wanted.at_risk, as_csv(named).encode(), constant_time=True)
     else:
         wanted.at_risk.unlink(missing_ok=True)
     if review is not None:
@@ -62,10 +53,10 @@ def publish(
         with talk.working("making the contact sheet"):
             write_sheet(review_sheet(result), review)
         warnings.warn(f"{review} shows originals beside what became of them. Keep it.", PrivacyWarning, stacklevel=2)
-    write_certificate(certificate, wanted.certificate, key)
+    certificate.write(wanted.certificate, key)
     if wanted.folder is not None:
         for folder in {wanted.folder, *(place.parent for place in wanted.destinations)}:
-            timeless(folder)
+            set_constant_time(folder)
     if result.shown:
         who = ", ".join(f"{one.person} ({one.reason})" for one in result.shown.values())
         words = " ".join(kept_words(certificate.counts))
@@ -89,7 +80,7 @@ def _retire(path: Path, certificate: SceneCertificate) -> None:
         return
     for name in set(earlier.files) - set(certificate.files):
         file = path.parent / name
-        if file.is_file() and not file.is_symlink() and hashes(file)[file.name] == earlier.files[name]:
+        if file.is_file() and not file.is_symlink() and sha256_of(file) == earlier.files[name]:
             file.unlink()
 
 
@@ -143,7 +134,7 @@ def for_machines(result: Result, options: Options, wanted: Places) -> dict[str, 
                 "kept": [one.person for one in done.shown],
                 "kept_because": {one.person: one.reason for one in done.shown},
                 "lost": list(done.losses),
-                "frames_at_risk": frames_at_risk(done.at_risk),
+                "frames_at_risk": count_risks([done.at_risk])["frames_at_risk"],
                 "at_risk": [
                     {"person": r.person, "frames": [r.first, r.last], "seconds": [r.start, r.end], "reason": r.reason}
                     for r in done.at_risk
@@ -196,10 +187,10 @@ def show(result: Result, wanted: Places) -> None:
 
 
 def _risk_words(done: Done) -> str:
-    frames, black = frames_at_risk(done.at_risk), frames_damaged(done.at_risk)
-    words = [f"{frames} frames"] if frames else []
-    words += [f"{black} black"] if black else []
-    words += ["no face"] if any(one.person == WHOLE_FILE for one in done.at_risk) else []
+    counts = count_risks([done.at_risk])
+    words = [f"{counts['frames_at_risk']} frames"] if counts["frames_at_risk"] else []
+    words += [f"{counts['frames_damaged']} black"] if counts["frames_damaged"] else []
+    words += ["no face"] if counts["without_faces"] else []
     return ", ".join(words) or "–"
 
 

@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from ksame.audit.scenes import AnyCertificate, AnyLinkage, read_certificate, scene_pairs
+from ksame.audit.scenes import scene_pairs
 from ksame.audit.tables import Labels, read_labels, read_pairs
 from ksame.errors import InputError, UsageError
 from ksame.faces.faceset import FaceSet
 from ksame.faces.reading import SUFFIXES, read_image
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import CERTIFICATE, SHEET
-from ksame.scene.certificate import SceneCertificate
-from ksame.scene.linkage import SceneLinkage
+from ksame.scene.certificate import AnyCertificate, SceneCertificate, read_certificate
+from ksame.scene.linkage import AnyLinkage, SceneLinkage
 
 Source = Path | str | FaceSet
 """A folder of pictures, or faces in memory."""
@@ -219,7 +219,7 @@ def _with_row(picture: Picture, row: Mapping[str, str] | None, otherwise: str) -
 def _certificate(released: Source) -> AnyCertificate | None:
     if isinstance(released, FaceSet) or not (Path(released) / CERTIFICATE).is_file():
         return None
-    return read_certificate(Path(released) / CERTIFICATE)
+    return read_certificate(Path(released) / CERTIFICATE)[0]
 
 
 def _not_pictures(certificate: AnyCertificate | None) -> list[Missed]:

@@ -15,7 +15,7 @@ from ksame.audit.looking import Sight, face_sets, look_at_all
 from ksame.audit.material import Material, Source, gather
 from ksame.audit.measuring import compared, measure_utility, poc_points
 from ksame.audit.result import AuditResult, Counts, NotJudged, Plan
-from ksame.audit.scenes import AnyCertificate, AnyLinkage, promise_of
+from ksame.audit.scenes import promise_of
 from ksame.audit.sight import Eye, View, choose_eye
 from ksame.audit.thumbnails import thumbnails
 from ksame.errors import InputError, UsageError, seed_number
@@ -23,7 +23,8 @@ from ksame.faces.faceset import FaceSet
 from ksame.faces.reading import StrPath
 from ksame.models import Store
 from ksame.progress import Track, silent
-from ksame.scene.certificate import SceneCertificate
+from ksame.scene.certificate import AnyCertificate, SceneCertificate
+from ksame.scene.linkage import AnyLinkage
 
 STANDARD = ("naive", "reverse", "parrot")
 """Scenarios of every audit, unless others are asked for."""

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -19,11 +15,11 @@ from ksame.errors import InputError, OutputError, PrivacyWarning, UsageError
 from ksame.faces.faceset import ByteArray
 from ksame.faces.reading import StrPath, decode_png, encode_png
 from ksame.faces.sheet import contact_sheet
+from ksame.files import build_folder
 from ksame.privacy.certificate import Certificate
 from ksame.privacy.documents import read_bytes
 from ksame.privacy.findings import FOLDER, NO_FILE, ODD, contents
 from ksame.privacy.ledger import Ledger
-from ksame.privacy.signing import sign
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -31,9 +27,6 @@ if TYPE_CHECKING:
 CERTIFICATE = "certificate.json"
 SIGNATURE = "certificate.sig"
 SHEET = "contact-sheet.png"
-
-EPOCH = 315_532_800
-"""The time stamp of every released file: the first second of 1980. Real times would tell one run from another."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,19 +107,16 @@ def write_release(
     """
     folder = Path(folder)
     require_free(folder, force=force)
-    certificate = release.certificate.to_json()
-    contents = {**encode_release(release.faces), CERTIFICATE: certificate}
-    if key is not None:
-        contents[SIGNATURE] = sign(certificate, key)
-    with _appearing(folder) as building:
+    pictures = encode_release(release.faces)
+    with build_folder(folder) as building:
         (building / "faces").mkdir()
-        for name, data in contents.items():
+        for name, data in pictures.items():
             (building / name).write_bytes(data)
-        for name, data in contents.items():
+        release.certificate.write(building / CERTIFICATE, key)
+        written = {**pictures, CERTIFICATE: release.certificate.to_json()}
+        for name, data in written.items():
             if (building / name).read_bytes() != data:
                 raise OutputError(f"{folder}: {name} does not read back as it was written; check the disk.")
-            os.utime(building / name, (EPOCH, EPOCH))
-        os.utime(building / "faces", (EPOCH, EPOCH))
     if release.prints:
         _remember(release)
 
@@ -153,43 +143,6 @@ def require_free(folder: Path, *, force: bool) -> None:
             raise UsageError(f"{folder} exists. Choose another folder, or replace it with --force.")
         if not (folder / CERTIFICATE).is_file() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(f"{folder} is no earlier release, so --force does not replace it. Choose another folder.")
-
-
-@contextmanager
-def _appearing(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder that takes the final name when all went well, and vanishes otherwise."""
-    building: Path | None = None
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        building = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        yield building
-        building.chmod(0o755)
-        os.utime(building, (EPOCH, EPOCH))
-        _take_place(building, folder)
-    except OSError as error:
-        raise OutputError(
-            f"{folder}: cannot be written ({error.strerror or error}). Nothing was left there."
-        ) from error
-    finally:
-        if building is not None and building.exists():
-            shutil.rmtree(building, ignore_errors=True)
-
-
-def _take_place(building: Path, folder: Path) -> None:
-    """Rename ``building`` to ``folder``; what stood there is removed after that, or put back if it fails."""
-    retired = building.with_name(building.name + ".old")
-    replacing = folder.exists()
-    try:
-        if replacing:
-            folder.rename(retired)
-        building.rename(folder)
-    except BaseException:
-        if retired.exists() and not folder.exists():
-            retired.rename(folder)
-        raise
-    finally:
-        if retired.exists():
-            shutil.rmtree(retired, ignore_errors=True)
 
 
 def read_release(folder: StrPath) -> tuple[Release, dict[str, str]]:
@@ -219,6 +172,23 @@ def read_release(folder: StrPath) -> tuple[Release, dict[str, str]]:
         raise InputError(f"{path}: {error}") from error
     there = contents(folder)
     hashes = {n: h for n, h in there.items() if n not in (CERTIFICATE, SIGNATURE) or h in (FOLDER, NO_FILE)}
+    return Release(read_faces(folder, hashes), certificate), hashes
+
+
+def read_faces(folder: Path, hashes: Mapping[str, str]) -> ByteArray:
+    """Return the released faces of a folder, in the order of their names.
+
+    Parameters
+    ----------
+    folder : Path
+    hashes : mapping of name to SHA-256
+        What lies there; links and folders are not read.
+
+    Raises
+    ------
+    InputError
+        When a file is no picture, or they are not of one size.
+    """
     faces = []
     for name in sorted(hashes):
         if name.startswith("faces/") and hashes[name] not in ODD:
@@ -228,4 +198,4 @@ def read_release(folder: StrPath) -> tuple[Release, dict[str, str]]:
                 raise InputError(f"{folder / name}: {error}") from error
     if not faces or len({face.shape for face in faces}) != 1:
         raise InputError(f"{folder}: expected released faces of one size in faces/, found {len(faces)} files.")
-    return Release(np.stack(faces), certificate), hashes
+    return np.stack(faces)

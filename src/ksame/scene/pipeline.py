@@ -17,16 +17,16 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ksame import __version__
 from ksame.errors import InputError, UsageError, seed_number, whole_number
+from ksame.files import hash_tree, sha256_of
 from ksame.heads.head import Cover
 from ksame.models import SFace
 from ksame.models.finisher import finisher
 from ksame.progress import Track, silent
+from ksame.scene.at_risk import DAMAGED, NOBODY, AtRisk, Shown, shown, stretches, without_faces
 from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method
 from ksame.scene.composing import Composer, Plan, StandIn, composed, first_needed
 from ksame.scene.deciding import decide
-from ksame.scene.exposure import Shown, shown
 from ksame.scene.first_pass import look_at, sourced, tracks_for
 from ksame.scene.looking import Looking, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
@@ -35,11 +35,11 @@ from ksame.scene.masking import FILL, MASKS, Mask, rectangle
 from ksame.scene.media import Damaged, Encoding, Media, Output, check_destination, check_wishes, open_media
 from ksame.scene.people import Everyone, join
 from ksame.scene.plan_storage import load_choice, save_choice
-from ksame.scene.risk import DAMAGED, NOBODY, AtRisk, stretches, without_faces
 from ksame.scene.running import Brake, Counted, each
 from ksame.scene.sightings import Cast
 from ksame.scene.touched import Touched
-from ksame.scene.work import Finished, Work, hashes, may_replace
+from ksame.scene.work import Finished, Work, may_replace
+from ksame.version import __version__
 
 MOST_WORKERS = 256
 
@@ -344,7 +344,7 @@ def _key(options: Options, seed: int) -> str:
 def _basis(key: str, seen: Sequence[_Seen], everyone: Everyone, tracks: Path | None) -> str:
     """Return a hash of everything that decides who becomes whom: options, files, tracks, and who is who."""
     names = [[number, local, name] for (number, local), name in everyone.names.items()]
-    edited = None if tracks is None else sha256(tracks.read_bytes()).hexdigest()
+    edited = None if tracks is None else sha256_of(tracks)
     return sha256(json.dumps([key, [one.media.fingerprint for one in seen], edited, names]).encode()).hexdigest()
 
 
@@ -383,7 +383,7 @@ def _looked(
     with one_opencv_thread():
         found = each(media, one, options.workers or 1, brake, track, "looking")
     if tracks is not None:
-        work.remember("tracks", sha256(tracks.read_bytes()).hexdigest())
+        work.remember("tracks", sha256_of(tracks))
     failed.update(
         {job.source: str(seen) for (job, _, _), seen in zip(media, found, strict=True) if isinstance(seen, InputError)}
     )
@@ -435,6 +435,6 @@ def _write(
     black = (StandIn(frame, NOBODY, DAMAGED) for frame in one.media.damaged)
     unchanged = (replace(s, person=names.get(s.person, s.person)) for s in shown(one.cast, plans, options.span, times))
     at_risk = stretches([*black, *renamed], times) + without_faces(one.cast, times)
-    finished = Finished(n_frames, hashes(destination), at_risk, output.losses, tuple(unchanged))
+    finished = Finished(n_frames, hash_tree(destination), at_risk, output.losses, tuple(unchanged))
     work.done(one.number, finished)
     return finished

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import zlib
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from ksame.errors import InputError, OutputError
+from ksame.errors import InputError
+from ksame.files import write_atomic
 from ksame.heads.drawing import Looks
 from ksame.heads.head import Cover
 from ksame.heads.surrogate import Surrogate
@@ -58,16 +58,7 @@ def save_choice(choice: Choice, path: Path, key: str) -> None:
         arrays[f"rest{number}"] = np.array([*face.looks.iris, face.born, face.tone], dtype=np.float64)
     data = io.BytesIO()
     np.savez(data, **arrays)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.unlink(missing_ok=True)
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            stream.write(data.getvalue())
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: the plan cannot be kept ({error.strerror}). Make room, and resume.") from error
+    write_atomic(path, data.getvalue(), private=True)
 
 
 def load_choice(path: Path, key: str) -> Choice | None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ksame.errors import OutputError, UsageError
-from ksame.scene.exposure import Shown
-from ksame.scene.risk import AtRisk
+from ksame.files import hash_tree, read_json, write_json
+from ksame.scene.at_risk import AtRisk, Shown
 
 _STATE = "batch.json"
 _ENDING = "ending"
@@ -27,7 +25,7 @@ def can_resume(folder: Path) -> bool:
 
 def earlier_outputs(folder: Path) -> list[str]:
     """Return the names of the outputs of the run whose work is in a folder, in the order of its files."""
-    names = _read(folder / _STATE).get("outputs", ())
+    names = read_json(folder / _STATE).get("outputs", ())
     return [str(name) for name in names]
 
 
@@ -92,7 +90,7 @@ class Work:
         state: dict[str, Any] = {"fingerprints": list(fingerprints), "options": options}
         file = folder / _STATE
         if resume and can_resume(folder):
-            old = _read(file)
+            old = read_json(file)
             if {name: old.get(name) for name in state} != state or (seed is not None and seed != old.get("seed")):
                 raise UsageError(
                     f"{folder}: the interrupted run was with other files or options. Repeat its command with --resume, "
@@ -104,7 +102,7 @@ class Work:
         try:
             folder.mkdir(parents=True)
             folder.chmod(0o700)
-            _write(file, {**state, "seed": chosen, "outputs": list(outputs)})
+            write_json(file, {**state, "seed": chosen, "outputs": list(outputs)}, private=True)
         except OSError as error:
             raise OutputError(
                 f"{folder}: cannot be written ({error.strerror}). Make room, or choose another place for the output."
@@ -121,7 +119,7 @@ class Work:
 
     def done(self, number: int, finished: Finished) -> None:
         """Note that an output has its final name."""
-        _write(self.place(number) / _DONE, asdict(finished))
+        write_json(self.place(number) / _DONE, asdict(finished))
 
     def finished(self, number: int, destination: Path) -> Finished | None:
         """Return what is known of an output that stands complete under its final name; None if it has to be written.
@@ -130,8 +128,8 @@ class Work:
         """
         file = self.place(number) / _DONE
         if file.is_file():
-            known = _read(file)
-            if known and hashes(destination) == known["files"]:
+            known = read_json(file)
+            if known and hash_tree(destination) == known["files"]:
                 risks = tuple(AtRisk(**one) for one in known["at_risk"])
                 unchanged = tuple(Shown(**one) for one in known["shown"])
                 return Finished(known["n_frames"], known["files"], risks, tuple(known["losses"]), unchanged)
@@ -143,11 +141,11 @@ class Work:
     def remember(self, name: str, value: str) -> None:
         """Note a value that an interrupted run must find again unchanged."""
         file = self.folder / f"{name}.json"
-        if file.is_file() and _read(file).get(name) != value:
+        if file.is_file() and read_json(file).get(name) != value:
             raise UsageError(
                 f"The {name} were changed since the run was interrupted. Leave --resume out to begin anew with them."
             )
-        _write(file, {name: value})
+        write_json(file, {name: value})
 
     def remove(self) -> None:
         """Remove the folder."""
@@ -162,37 +160,3 @@ def place(folder: Path, number: int) -> Path:
 def may_replace(folder: Path, number: int) -> bool:
     """Tell whether what stands under an output's name may be there because of the interrupted run itself."""
     return (place(folder, number) / _ENDING).is_file()
-
-
-def hashes(destination: Path) -> dict[str, str]:
-    """Return the SHA-256 of a file, or of all files in a folder, by their names below the parent folder."""
-    if not destination.exists():
-        return {}
-    files = sorted(p for p in destination.rglob("*") if p.is_file()) if destination.is_dir() else [destination]
-    found = {}
-    for file in files:
-        digest = sha256()
-        with file.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-        found[file.relative_to(destination.parent).as_posix()] = digest.hexdigest()
-    return found
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _write(file: Path, content: Mapping[str, Any]) -> None:
-    part = file.with_name(f"{file.name}.part")
-    try:
-        part.write_text(json.dumps(content), encoding="utf-8")
-        part.replace(file)
-    except OSError as error:
-        raise OutputError(
-            f"{file}: cannot be written ({error.strerror}). Make room, or choose another place for the output."
-        ) from error
