@@ -35,9 +35,8 @@ from ksame.privacy.certificate import (
 from ksame.privacy.guard import too_near
 from ksame.privacy.homogeneity import homogeneity
 from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, sealed
-from ksame.privacy.memory import compared
 from ksame.privacy.models import Evidence, KAnonymity, NoGuarantee, PrivacyModel, patterns
-from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
+from ksame.privacy.release import Release, compared, encode_release, face_name, hashes_of, release_order
 from ksame.privacy.rounding import rough
 from ksame.privacy.series import Occasion, continued, split
 from ksame.progress import Track, silent

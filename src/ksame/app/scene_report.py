@@ -12,7 +12,7 @@ from rich.table import Column, Table
 
 from ksame.app import talk
 from ksame.app.gathering import Places
-from ksame.errors import ExitCode, PrivacyWarning
+from ksame.errors import ExitCode, InputError, PrivacyWarning
 from ksame.files import set_constant_time, sha256_of, write_atomic
 from ksame.scene.at_risk import WHOLE_FILE, AtRisk, as_csv, count_risks
 from ksame.scene.certificate import SceneCertificate, certify, kept_words
@@ -72,11 +72,9 @@ def publish(
 
 def _retire(path: Path, certificate: SceneCertificate) -> None:
     """Remove outputs of the run that is being replaced, unless they were changed since."""
-    if not path.is_file():
-        return
     try:
-        earlier = SceneCertificate.from_json(path.read_bytes())
-    except (OSError, ValueError):
+        earlier = SceneCertificate.read(path)
+    except InputError:
         return
     for name in set(earlier.files) - set(certificate.files):
         file = path.parent / name

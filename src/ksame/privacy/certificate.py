@@ -13,7 +13,7 @@ from pydantic import Field
 
 from ksame.errors import InputError
 from ksame.files import remove_parts, write_atomic
-from ksame.privacy.documents import Document, Record, read_document
+from ksame.privacy.documents import Document, Record, read_bytes, read_document
 from ksame.privacy.maps import EpsilonKMap, EpsilonMap, WrongMap, ZeroRecognition
 from ksame.privacy.models import KAnonymity, NoGuarantee, PrivacyModel
 from ksame.privacy.signing import sign
@@ -141,6 +141,15 @@ class CertificateCore(Document):
     def from_json(cls: type[Kind], data: bytes) -> Kind:
         """Read a certificate file."""
         return read_document(cls, data, cls.expected)
+
+    @classmethod
+    def read(cls: type[Kind], path: Path) -> Kind:
+        """Read the certificate of this kind at a path, which is named where that fails."""
+        data = read_bytes(path, "the certificate", plain=True)
+        try:
+            return cls.from_json(data)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
 
     def write(self, path: Path, key: Ed25519PrivateKey | None = None) -> None:
         """Write a certificate, and with a key its signature; one that was there is replaced."""

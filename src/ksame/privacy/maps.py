@@ -5,8 +5,9 @@ They speak of nearest-neighbour matching in one coding, against one gallery, and
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,29 +25,38 @@ _OWN_DISTANCE = (
 )
 
 
-def margins(codes: FloatArray, gallery: FaceModels, own: FloatArray, subjects: NDArray[Any]) -> FloatArray:
-    """Return how much nearer somebody else is than the true person, (n,); positive means misled.
+class _Misled(PrivacyModel):
+    """Somebody else is nearer to every released face than the person it shows."""
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n, n_features)
-    gallery : FaceModels
-    own : ndarray of shape (n,)
-        Distance of each face to the true person.
-    subjects : ndarray of shape (n,)
-        The true person of each face.
-    """
-    distances = gallery.distances(codes)
-    distances[gallery.subjects[None, :] == subjects[:, None]] = np.inf
-    return np.asarray(own - distances.min(axis=1))
+    per_face: ClassVar[bool] = True
+
+    @abstractmethod
+    def _gallery(self, evidence: Evidence) -> tuple[FaceModels, FloatArray]:
+        """Return whom faces are compared with, and the distance of each face to the person it shows, (n,)."""
+
+    def margins(self, evidence: Evidence) -> FloatArray:
+        """Return how much nearer somebody else is than the true person, (n_released,); positive means misled."""
+        gallery, own = self._gallery(evidence)
+        distances = gallery.distances(evidence.codes)
+        distances[gallery.subjects[None, :] == evidence.subjects[:, None]] = np.inf
+        return np.asarray(own - distances.min(axis=1))
+
+    def check(self, evidence: Evidence) -> list[Violation]:
+        """Compare each face with the person it shows and with everybody else."""
+        nearest = np.flatnonzero(self.margins(evidence) <= 0)
+        return [Violation(int(i), "is nearest to the person it shows") for i in nearest]
+
+    def measure(self, evidence: Evidence) -> dict[str, float]:
+        """Return the smallest margin, rounded down."""
+        smallest = float(self.margins(evidence).min())
+        return {"smallest_margin": rough_down(smallest)} if np.isfinite(smallest) else {}
 
 
 @dataclass(frozen=True)
-class ZeroRecognition(PrivacyModel):
+class ZeroRecognition(_Misled):
     """Some other original is always nearer than the true one (Sun et al. 2015, Theorem 1)."""
 
     name: ClassVar[str] = "zero-recognition"
-    per_face: ClassVar[bool] = True
 
     def risk_bound(self) -> Bound:
         """Zero, for one kind of attacker."""
@@ -72,25 +82,12 @@ class ZeroRecognition(PrivacyModel):
             FACE_ONLY,
         )
 
-    def margins(self, evidence: Evidence) -> FloatArray:
-        """Return the margin of every released face, (n_released,)."""
-        own = np.array(
-            [
-                np.linalg.norm(evidence.originals.codes[list(rows)] - code, axis=1).min()
-                for rows, code in zip(evidence.sources, evidence.codes, strict=True)
-            ]
-        )
-        return margins(evidence.codes, evidence.originals, own, evidence.subjects)
-
-    def check(self, evidence: Evidence) -> list[Violation]:
-        """Compare each face with its own original and with everybody else's."""
-        return [
-            Violation(int(i), "is nearest to the person it shows") for i in np.flatnonzero(self.margins(evidence) <= 0)
+    def _gallery(self, evidence: Evidence) -> tuple[FaceModels, FloatArray]:
+        own = [
+            np.linalg.norm(evidence.originals.codes[list(rows)] - code, axis=1).min()
+            for rows, code in zip(evidence.sources, evidence.codes, strict=True)
         ]
-
-    def measure(self, evidence: Evidence) -> dict[str, float]:
-        """Return the smallest margin, rounded down."""
-        return {"smallest_margin": rough_down(float(self.margins(evidence).min()))}
+        return evidence.originals, np.array(own)
 
     def measure_faces(self, evidence: Evidence) -> dict[str, list[float]]:
         """Return every margin."""
@@ -98,11 +95,10 @@ class ZeroRecognition(PrivacyModel):
 
 
 @dataclass(frozen=True)
-class WrongMap(PrivacyModel):
+class WrongMap(_Misled):
     """Somebody else's model, the mean of its images, is nearer than the true one (Gross and Sweeney 2007, III.8)."""
 
     name: ClassVar[str] = "wrong-map"
-    per_face: ClassVar[bool] = True
 
     def risk_bound(self) -> Bound:
         """Zero at rank 1, for one kind of attacker."""
@@ -126,22 +122,10 @@ class WrongMap(PrivacyModel):
             FACE_ONLY,
         )
 
-    def _margins(self, evidence: Evidence) -> FloatArray:
+    def _gallery(self, evidence: Evidence) -> tuple[FaceModels, FloatArray]:
         models = evidence.models.means()
-        mine = models.subjects[None, :] == evidence.subjects[:, None]
-        own = np.where(mine, models.distances(evidence.codes), np.inf).min(axis=1)
-        return margins(evidence.codes, models, own, evidence.subjects)
-
-    def check(self, evidence: Evidence) -> list[Violation]:
-        """Compare each face with the model of its own subject and with the others'."""
-        return [
-            Violation(int(i), "is nearest to the person it shows") for i in np.flatnonzero(self._margins(evidence) <= 0)
-        ]
-
-    def measure(self, evidence: Evidence) -> dict[str, float]:
-        """Return the smallest margin, rounded down."""
-        smallest = float(self._margins(evidence).min())
-        return {"smallest_margin": rough_down(smallest)} if np.isfinite(smallest) else {}
+        same = models.subjects[None, :] == evidence.subjects[:, None]
+        return models, np.where(same, models.distances(evidence.codes), np.inf).min(axis=1)
 
 
 @dataclass(frozen=True)
@@ -174,8 +158,7 @@ class EpsilonMap(PrivacyModel):
         but = f", but for {self.exceptions} that stayed above it at the strongest level" if self.exceptions else ""
         return (
             f"Every released face has a likelihood exp(-d²/2σ²) below {self.epsilon:g} under every reference model, "
-            f"with "
-            f"σ = {self.sigma:g}{but}: it looks like no one."
+            f"with σ = {self.sigma:g}{but}: it looks like no one."
         )
 
     def not_promised(self) -> tuple[str, ...]:
@@ -250,8 +233,7 @@ class EpsilonKMap(PrivacyModel):
         return Bound(
             None,
             f"about 1/{self.k} is expected of nearest-neighbour matching in the method's own coding against the "
-            f"reference "
-            "models themselves; nothing is proven, and other attacks are not covered",
+            "reference models themselves; nothing is proven, and other attacks are not covered",
         )
 
     def statement(self) -> str:

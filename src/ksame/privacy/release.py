@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ksame.errors import InputError, OutputError, PrivacyWarning, UsageError
-from ksame.faces.faceset import ByteArray
+from ksame.faces.faceset import ByteArray, FaceSet
 from ksame.faces.reading import StrPath, decode_png, encode_png
 from ksame.faces.sheet import contact_sheet
 from ksame.files import build_folder
 from ksame.privacy.certificate import Certificate
-from ksame.privacy.documents import read_bytes
 from ksame.privacy.findings import FOLDER, NO_FILE, ODD, contents
 from ksame.privacy.ledger import Ledger
+from ksame.privacy.linkage import Linkage
+from ksame.privacy.models import KAnonymity
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -59,22 +60,12 @@ class Release:
 
 
 def face_name(index: int) -> str:
-    """Return the file name of a released face.
-
-    Examples
-    --------
-    >>> face_name(0)
-    'faces/000001.png'
-    """
+    """Return the file name of a released face: faces/000001.png for the first."""
     return f"faces/{index + 1:06d}.png"
 
 
 def release_order(faces: ByteArray) -> list[int]:
-    """Return the order in which faces are released: by the hash of their bytes.
-
-    It depends on what is published anyway, so it tells nothing about the order of the originals, with or without a
-    seed.
-    """
+    """Return the order of release: by the hash of their bytes, which tells nothing of the order of the originals."""
     keys = [sha256(face.tobytes()).digest() for face in faces]
     return sorted(range(len(faces)), key=lambda i: keys[i])
 
@@ -132,6 +123,35 @@ def _remember(release: Release) -> None:
         )
 
 
+def compared(release: Release, linkage: Linkage, faces: FaceSet, after: Linkage | None) -> Release:
+    """Warn where pictures are in a release that this one does not continue, and let these be remembered.
+
+    Only pictures that a face stands for count: who waits was not released.
+    """
+    shown = {source for face in linkage.faces for source in face.sources}
+    ours = faces.take(np.isin(faces.names, list(shown))) if shown & set(faces.names) else None
+    if ours is None:  # of a series whose people have all left
+        return release
+    ledger = Ledger()
+    try:
+        prints = ledger.prints(ours)
+    except OSError as error:
+        warnings.warn(f"This release could not be remembered ({error}).", PrivacyWarning, stacklevel=3)
+        return release
+    if release.certificate.promise.model == KAnonymity.name:
+        known = frozenset() if after is None else after.people
+        new = [one for one, subject in zip(prints, ours.subjects, strict=True) if str(subject) not in known]
+        seen = ledger.earlier(new, release.certificate.digest)
+        if seen:
+            note = (
+                f"{seen} of {len(faces)} pictures are part of an earlier release made on this machine. If both are "
+                "published, their groups can be intersected; continue the earlier release with --after LINKAGE."
+            )
+            warnings.warn(note, PrivacyWarning, stacklevel=3)
+            release = release.noted(note)
+    return replace(release, prints=prints)
+
+
 def require_free(folder: Path, *, force: bool) -> None:
     """Raise when something stands where a release is to be written and may not be replaced."""
     try:
@@ -161,15 +181,9 @@ def read_release(folder: StrPath) -> tuple[Release, dict[str, str]]:
         When there is no certificate, or a file is no picture.
     """
     folder = Path(folder)
-    path = folder / CERTIFICATE
-    try:
-        data = read_bytes(path, "the certificate", plain=True)
-    except InputError as error:
-        raise InputError(f"{error} Is this the folder of a release?") from error
-    try:
-        certificate = Certificate.from_json(data)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+    if not (folder / CERTIFICATE).exists():
+        raise InputError(f"{folder}: there is no {CERTIFICATE}. Is this the folder of a release?")
+    certificate = Certificate.read(folder / CERTIFICATE)
     there = contents(folder)
     hashes = {n: h for n, h in there.items() if n not in (CERTIFICATE, SIGNATURE) or h in (FOLDER, NO_FILE)}
     return Release(read_faces(folder, hashes), certificate), hashes

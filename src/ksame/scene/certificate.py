@@ -123,10 +123,9 @@ def beside(output: Path, name: str, *, whole: bool = False) -> Path:
 def certified(certificate: Path) -> set[str]:
     """Return the outputs beside a certificate that it is about; none where it is not there or is something else."""
     try:
-        names = SceneCertificate.from_json(certificate.read_bytes()).files
-    except (OSError, InputError):
+        return {name.split("/")[0] for name in SceneCertificate.read(certificate).files}
+    except InputError:
         return set()
-    return {name.split("/")[0] for name in names}
 
 
 def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:

@@ -23,7 +23,7 @@ from ksame.privacy.findings import (
     contents,
     passed,
 )
-from ksame.privacy.linkage import Linkage
+from ksame.privacy.linkage import Linkage, LinkTable, Table
 from ksame.privacy.release import CERTIFICATE, SIGNATURE, Release, read_faces
 from ksame.scene.certificate import AnyCertificate, SceneCertificate, beside, read_certificate
 from ksame.scene.linkage import AnyLinkage, SceneLinkage
@@ -83,25 +83,28 @@ def verify(
         if originals is not None:
             raise UsageError("Only a release of faces can be compared with its originals.")
         found += check_scenes(certificate, file)
-    else:
-        release = Release(read_faces(file.parent, there), certificate)
-        found += check_faces(release, file.parent, there)
-    if linkage is None:
-        return found
-    if isinstance(linkage, SceneLinkage) is not isinstance(certificate, SceneCertificate):
-        raise InputError("The link table belongs to another kind of release than the certificate.")
-    if linkage.release_digest != certificate.digest:
-        return [*found, Finding("linkage", False, "the link table belongs to another release")]
-    if isinstance(certificate, SceneCertificate):
-        assert isinstance(linkage, SceneLinkage)  # noqa: S101 -- as just seen
-        return [*found, *check_linked_scenes(certificate, linkage)]
-    assert isinstance(linkage, Linkage)  # noqa: S101 -- as just seen
-    found += check_linked_faces(release, linkage)
-    if originals is None:
+        scenes = _own(linkage, SceneLinkage, certificate.digest, found)
+        return found if scenes is None else [*found, *check_linked_scenes(certificate, scenes)]
+    release = Release(read_faces(file.parent, there), certificate)
+    found += check_faces(release, file.parent, there)
+    table = _own(linkage, Linkage, certificate.digest, found)
+    if table is not None:
+        found += check_linked_faces(release, table)
+    if table is None or originals is None:
         return found
     if not passed(found):
         return [*found, Finding("recomputed", None, "not tried: the certificate does not hold as it is")]
-    return [*found, *repeat(release, linkage, originals, provenance, reference)]
+    return [*found, *repeat(release, table, originals, provenance, reference)]
+
+
+def _own(linkage: LinkTable | None, kind: type[Table], digest: str, found: list[Finding]) -> Table | None:
+    """Return a link table if it is that of the release; one of another release is added to what was found."""
+    if linkage is None or isinstance(linkage, kind):
+        if linkage is None or linkage.release_digest == digest:
+            return linkage
+        found.append(Finding("linkage", False, "the link table belongs to another release"))
+        return None
+    raise InputError(f"The link table is not {kind.expected}, as the certificate asks for.")
 
 
 def certificate_of(path: Path) -> Path:
