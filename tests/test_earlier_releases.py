@@ -5,13 +5,14 @@ photographs.
 """
 
 import json
+import math
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from ksame.errors import InputError
-from ksame.privacy.findings import passed
+from ksame.privacy.findings import agree, passed
 from ksame.scene.linkage import read_linkage
 from ksame.verification import verify
 
@@ -64,3 +65,20 @@ def test_where_no_certificate_is_the_next_step_is_named(tmp_path):
     for path in (tmp_path, tmp_path / "safe.mp4", tmp_path / "missing"):
         with pytest.raises(InputError, match="no certificate is there. Name the folder"):
             verify(path)
+
+
+@pytest.mark.parametrize("name", ["smallest_group", "largest_group", "mean_group", "loss_sse"])
+@pytest.mark.parametrize("value", [10**400, -(10**400), 10**4000], ids=["large", "negative", "huge"])
+def test_a_number_too_large_for_a_computer_is_no_traceback(earlier, name, value):
+    file = earlier / "faces" / "out" / "certificate.json"
+    content = json.loads(file.read_bytes())
+    content["figures"][name] = value
+    file.write_text(json.dumps(content))
+    harmless = name == "loss_sse" and value > 0  # without the originals nobody can tell
+    assert passed(verify(file)) is harmless
+
+
+def test_rounded_numbers_agree_and_no_size_is_too_large():
+    for one, other in ((10**400, 0.02), (0.02, 10**400), (3.5, 10**400), (-(10**400), 1e308), (1.0, math.inf), (1.0, math.nan)):
+        assert not agree(one, other)
+    assert agree(10**400, 10**400)

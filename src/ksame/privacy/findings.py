@@ -65,6 +65,17 @@ def check(name: str, wrong: Sequence[str], right: str) -> Finding:
     return Finding(name, not wrong, "; ".join(wrong[:3]) + more if wrong else right)
 
 
+def broken(*rules: tuple[bool, str]) -> list[str]:
+    """Return what is wrong: the words of every rule that does not hold.
+
+    Examples
+    --------
+    >>> broken((True, "more people than faces"), (False, "no faces"))
+    ['no faces']
+    """
+    return [words for holds, words in rules if not holds]
+
+
 def differences(stated: Any, actual: Any, where: str = "") -> list[str]:
     """Return where a certificate says something else than was found; rounded numbers agree.
 
@@ -91,12 +102,13 @@ def agree(stated: Any, actual: Any) -> bool:
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (stated, actual))
     if not numbers:
         return type(stated) is type(actual) and stated == actual
-    if stated == actual or actual == 0 or not math.isfinite(actual):
+    if stated == actual or actual == 0:
         return bool(stated == actual)
-    unit = 10.0 ** (math.floor(math.log10(abs(actual))) + 1 - DIGITS)
-    if isinstance(actual, int) and unit <= 1:
+    try:
+        unit = 10.0 ** (math.floor(math.log10(abs(actual))) + 1 - DIGITS)
+        return (isinstance(actual, float) or unit > 1) and bool(abs(stated - actual) <= unit * 1.001)
+    except (OverflowError, ValueError):  # no finite number, or one that no float can hold
         return False
-    return bool(abs(stated - actual) <= unit * 1.001)
 
 
 def _short(value: Any) -> str:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ksame.errors import InputError
+from ksame.faces.faceset import ByteArray
 from ksame.faces.reading import decode_png, is_bare_png
 from ksame.faces.sheet import contact_sheet
 from ksame.privacy.certificate import LEARNED_ON, Certificate, Check, Series
-from ksame.privacy.findings import ODD, Finding, agree, check, differences
+from ksame.privacy.findings import ODD, Finding, agree, broken, check, differences
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.maps import EpsilonKMap, EpsilonMap, WrongMap, ZeroRecognition
 from ksame.privacy.models import Evidence, KAnonymity, PrivacyModel, patterns
@@ -58,46 +59,50 @@ def check_faces(release: Release, folder: Path, hashes: dict[str, str]) -> list[
 
 
 def _counts(release: Release) -> Finding:
-    n, counts = len(release.faces), release.certificate.counts
+    n, counts, series = len(release.faces), release.certificate.counts, release.certificate.series
     listed = sorted(name for name in release.certificate.files if name.startswith("faces/"))
-    wrong = []
-    if n != counts.released or listed != [face_name(i) for i in range(n)]:
-        wrong.append(f"{n} faces in the folder, {counts.released} certified, {len(listed)} listed")
-    if counts.originals != counts.released + counts.merged + counts.withheld:
-        wrong.append(
+    repeated = 0 if series is None else series.repeated
+    people, subjects = counts.subjects_released, counts.subjects
+    words = f"{n} faces in the folder, {counts.released} certified, {len(listed)} listed"
+    wrong = broken(
+        (n == counts.released and listed == [face_name(i) for i in range(n)], words),
+        (
+            counts.originals == counts.released + counts.merged + counts.withheld,
             f"{counts.originals} originals are not {counts.released} released, {counts.merged} merged and "
-            f"{counts.withheld} withheld"
-        )
-    series = release.certificate.series
-    if series is not None and series.repeated > counts.released:
-        wrong.append(f"{series.repeated} faces are said to be repeated, of {counts.released}")
-    if not counts.subjects_released <= min(counts.released, counts.subjects) <= counts.subjects <= counts.originals:
-        wrong.append(f"{counts.subjects_released} of {counts.subjects} people cannot be behind these faces")
-    return check("counts", wrong, f"{n} faces in the folder, {counts.released} certified, {len(listed)} listed")
+            f"{counts.withheld} withheld",
+        ),
+        (repeated <= counts.released, f"{repeated} faces are said to be repeated, of {counts.released}"),
+        (
+            people <= min(counts.released, subjects) <= subjects <= counts.originals,
+            f"{people} of {subjects} people cannot be behind these faces",
+        ),
+    )
+    return check("counts", wrong, words)
 
 
 def _pictures(folder: Path, release: Release, hashes: dict[str, str]) -> Finding:
     """Judge what faces and sheet may tell beyond the faces: only faces are certified, in an order that says nothing."""
-    wrong = []
-    others = sorted(n for n in release.certificate.files if n != SHEET and not n.startswith("faces/"))
-    if others:
-        wrong.append(f"{others[0]} is certified, but is no face")
-    plain = [
-        name for name in sorted(hashes) if hashes[name] not in ODD and (name == SHEET or name.startswith("faces/"))
-    ]
+    ours = [n for n in sorted({*hashes, *release.certificate.files}) if n == SHEET or n.startswith("faces/")]
+    others = sorted(set(release.certificate.files) - set(ours))
+    plain = [name for name in ours if hashes.get(name, ODD[0]) not in ODD]
     more = [name for name in plain if not is_bare_png((folder / name).read_bytes())]
-    if more:
-        wrong.append(f"{more[0]} holds more than pixels")
-    if release_order(release.faces) != list(range(len(release.faces))):
-        wrong.append("the faces are not in the order of their hashes")
-    if hashes.get(SHEET, ODD[0]) not in ODD:
-        try:
-            same = np.array_equal(decode_png((folder / SHEET).read_bytes()), contact_sheet(release.faces))
-        except (InputError, OSError):
-            same = False
-        if not same:
-            wrong.append(f"{SHEET} does not show these faces")
+    wrong = [f"{name} is certified, but is no face" for name in others[:1]]
+    wrong += [f"{name} holds more than pixels" for name in more[:1]]
+    wrong += broken(
+        (
+            release_order(release.faces) == list(range(len(release.faces))),
+            "the faces are not in the order of their hashes",
+        ),
+        (SHEET not in plain or _shows(folder / SHEET, release.faces), f"{SHEET} does not show these faces"),
+    )
     return check("pictures", wrong, "faces in the order of their hashes, and a sheet that shows them")
+
+
+def _shows(sheet: Path, faces: ByteArray) -> bool:
+    try:
+        return np.array_equal(decode_png(sheet.read_bytes()), contact_sheet(faces))
+    except (InputError, OSError):
+        return False
 
 
 def _public(release: Release, promise: PrivacyModel) -> Finding:
@@ -150,24 +155,22 @@ def _figures(release: Release, promise: PrivacyModel) -> list[str]:
     figures, counts = release.certificate.figures, release.certificate.counts
     wrong = [f"{name} is no figure that ksame gives" for name in sorted(set(figures) - FIGURES)]
     wrong += [f"{name} is below zero" for name in sorted(figures) if figures[name] < 0]
+    wrong += broken((figures.get("smallest_cluster", 2) >= 2, "smallest_cluster is below 2"))
     if isinstance(promise, KAnonymity):
         wrong += _group_figures(release, promise) + _label_figures(release.certificate)
-    if isinstance(promise, (ZeroRecognition, WrongMap)) and not figures.get("smallest_margin", 1) > 0:
-        wrong.append("smallest_margin must be above zero")
-    if isinstance(promise, EpsilonMap):
-        if not figures.get("above_epsilon", math.inf) <= promise.exceptions <= counts.released:
-            wrong.append(f"above_epsilon does not fit {promise.exceptions} exceptions among {counts.released} faces")
+    elif isinstance(promise, (ZeroRecognition, WrongMap)):
+        wrong += broken((figures.get("smallest_margin", 1) > 0, "smallest_margin must be above zero"))
+    elif isinstance(promise, EpsilonMap):
+        fits = figures.get("above_epsilon", math.inf) <= promise.exceptions <= counts.released
+        words = f"above_epsilon does not fit {promise.exceptions} exceptions among {counts.released} faces"
+        wrong += broken((fits, words))
         wrong += differences({"weak_faces": figures.get("weak_faces")}, {"weak_faces": promise.exceptions})
-    if isinstance(promise, EpsilonKMap) and promise.epsilon is not None:
-        reached = figures.get("largest_epsilon", math.inf)
-        if reached > promise.epsilon and not agree(reached, promise.epsilon):
-            wrong.append(f"largest_epsilon is above the {promise.epsilon:g} that is promised")
-    if isinstance(promise, EpsilonKMap):
-        gap = figures.get("largest_relative_gap", math.inf)
-        if gap > promise.gap and not agree(gap, promise.gap):
-            wrong.append(f"largest_relative_gap is above the {promise.gap:g} that is promised")
-    if "smallest_cluster" in figures and figures["smallest_cluster"] < 2:
-        wrong.append("smallest_cluster is below 2")
+    elif isinstance(promise, EpsilonKMap):
+        limits = {"largest_epsilon": promise.epsilon, "largest_relative_gap": promise.gap}
+        for name, limit in limits.items():
+            reached = figures.get(name, math.inf)
+            if limit is not None and reached > limit and not agree(reached, limit):
+                wrong.append(f"{name} is above the {limit:g} that is promised")
     return wrong
 
 
@@ -196,13 +199,13 @@ def _group_figures(release: Release, promise: KAnonymity) -> list[str]:
         wrong = differences({name: figures[name] for name in actual}, actual)
     else:
         fits = smallest <= largest <= copies.max() and smallest <= copies.min()
-        wrong = [] if fits else [f"groups of {smallest} to {largest} people cannot have these copies"]
-    if smallest < promise.k:
-        wrong.append(f"smallest_group is {smallest}, fewer than the k = {promise.k} that is promised")
+        wrong = broken((fits, f"groups of {smallest} to {largest} people cannot have these copies"))
     mean = figures.get("mean_group", smallest)
-    if not (smallest <= mean <= largest or agree(mean, smallest) or agree(mean, largest)):
-        wrong.append(f"mean_group is {mean}, but groups have {smallest} to {largest} people")
-    return wrong
+    between = smallest <= mean <= largest or agree(mean, smallest) or agree(mean, largest)
+    return wrong + broken(
+        (smallest >= promise.k, f"smallest_group is {smallest}, fewer than the k = {promise.k} that is promised"),
+        (between, f"mean_group is {mean}, but groups have {smallest} to {largest} people"),
+    )
 
 
 def check_linked_faces(release: Release, linkage: Linkage) -> list[Finding]:

@@ -12,7 +12,7 @@ from ksame.errors import InputError, UsageError
 from ksame.heads.head import Cover
 from ksame.models import SFace
 from ksame.privacy.documents import read_bytes
-from ksame.privacy.findings import Finding, agree, check, differences
+from ksame.privacy.findings import Finding, agree, broken, check, differences
 from ksame.privacy.release import CERTIFICATE
 from ksame.scene.at_risk import count_risks, from_csv
 from ksame.scene.certificate import (
@@ -73,21 +73,26 @@ def _method(certificate: SceneCertificate) -> list[str]:
 
 
 def _counts(certificate: SceneCertificate) -> list[str]:
-    counts, wrong = certificate.counts, []
+    counts, outputs, method = certificate.counts, len(certificate.files), certificate.method.name
     treated = counts.replaced + counts.masked + counts.masked_instead + counts.kept
-    if counts.people != treated:
-        wrong.append(f"{counts.people} people, but {treated} were replaced, masked or kept")
-    if not counts.files <= min(counts.frames, len(certificate.files)):
-        wrong.append(f"{counts.files} files, but {counts.frames} frames and {len(certificate.files)} outputs")
-    if not counts.frames_at_risk <= min(counts.frames, counts.faces_masked_instead):
-        wrong.append(f"{counts.frames_at_risk} frames at risk of {counts.frames}")
-    if bool(counts.frames_at_risk) != bool(counts.faces_masked_instead):
-        wrong.append(f"{counts.faces_masked_instead} faces masked in {counts.frames_at_risk} frames")
-    if counts.without_faces > counts.files or counts.frames_damaged > counts.frames:
-        wrong.append("more files without a face, or more damaged frames, than there are")
-    if certificate.method.name in MASKS and counts.replaced:
-        wrong.append(f"{counts.replaced} people were replaced, but {certificate.method.name} replaces nobody")
-    return wrong
+    at_risk, masked = counts.frames_at_risk, counts.faces_masked_instead
+    return broken(
+        (counts.people == treated, f"{counts.people} people, but {treated} were replaced, masked or kept"),
+        (
+            counts.files <= min(counts.frames, outputs),
+            f"{counts.files} files, but {counts.frames} frames and {outputs} outputs",
+        ),
+        (at_risk <= min(counts.frames, masked), f"{at_risk} frames at risk of {counts.frames}"),
+        (bool(at_risk) == bool(masked), f"{masked} faces masked in {at_risk} frames"),
+        (
+            counts.without_faces <= counts.files and counts.frames_damaged <= counts.frames,
+            "more files without a face, or more damaged frames, than there are",
+        ),
+        (
+            method not in MASKS or not counts.replaced,
+            f"{counts.replaced} people were replaced, but {method} replaces nobody",
+        ),
+    )
 
 
 def _sharing(certificate: SceneCertificate) -> list[str]:
@@ -115,16 +120,16 @@ def _likeness(certificate: SceneCertificate) -> list[str]:
 
 def _words(certificate: SceneCertificate) -> list[str]:
     """Write every sentence anew; what was asked for may add some of its own."""
-    counts, stated, wrong = certificate.counts, list(certificate.warnings), []
-    if certificate.statement != statement(certificate.method.name, certificate.k, certificate.k_real, counts):
-        wrong.append("the statement is not the one that follows from the numbers")
-    if certificate.not_promised not in [not_promised(counts, sound=sound) for sound in (True, False)]:
-        wrong.append("the limits are not those of the method")
-    needed = notes_on_counts(counts)
-    wrong += [f"a warning is missing: {text}" for text in needed if text not in stated]
-    if len(set(stated)) != len(stated) or set(stated) - {*needed, *CHOICES}:
-        wrong.append("a warning is there that ksame does not give")
-    return wrong
+    counts, stated, needed = certificate.counts, certificate.warnings, notes_on_counts(certificate.counts)
+    words = statement(certificate.method.name, certificate.k, certificate.k_real, counts)
+    limits = [not_promised(counts, sound=sound) for sound in (True, False)]
+    known = len(set(stated)) == len(stated) and set(stated) <= {*needed, *CHOICES}
+    return broken(
+        (certificate.statement == words, "the statement is not the one that follows from the numbers"),
+        (certificate.not_promised in limits, "the limits are not those of the method"),
+        *((text in stated, f"a warning is missing: {text}") for text in needed),
+        (known, "a warning is there that ksame does not give"),
+    )
 
 
 def _miscounted_frames(path: Path, certificate: SceneCertificate) -> list[str]:
