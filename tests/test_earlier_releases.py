@@ -79,6 +79,13 @@ def test_a_number_too_large_for_a_computer_is_no_traceback(earlier, name, value)
 
 
 def test_rounded_numbers_agree_and_no_size_is_too_large():
-    for one, other in ((10**400, 0.02), (0.02, 10**400), (3.5, 10**400), (-(10**400), 1e308), (1.0, math.inf), (1.0, math.nan)):
+    for one, other in (
+        (10**400, 0.02),
+        (0.02, 10**400),
+        (3.5, 10**400),
+        (-(10**400), 1e308),
+        (1.0, math.inf),
+        (1.0, math.nan),
+    ):
         assert not agree(one, other)
     assert agree(10**400, 10**400)

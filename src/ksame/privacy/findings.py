@@ -154,15 +154,9 @@ def check_digest(files: Mapping[str, str], digest: str) -> Finding:
 
 
 def contents(folder: Path, only: Sequence[str] | None = None) -> dict[str, str]:
-    """Return the SHA-256 of every file below a folder, and what everything else is.
+    """Return the SHA-256 of every file below a folder, and what everything else is; ``only`` of some names in it.
 
     Nothing is read through a link, and neither is a pipe or a device.
-
-    Parameters
-    ----------
-    folder : Path
-    only : sequence of str, optional
-        Names in the folder to look at; everything by default.
     """
     found: dict[str, str] = {}
     try:

@@ -57,6 +57,13 @@ class ZeroRecognition(_Misled):
     """Some other original is always nearer than the true one (Sun et al. 2015, Theorem 1)."""
 
     name: ClassVar[str] = "zero-recognition"
+    limits: ClassVar[tuple[str, ...]] = (
+        _OWN_DISTANCE,
+        "All members of a cluster are shifted by the same vector: whoever holds the originals can find the pairs "
+        "whose differences coincide and so link nearly every face.",
+        "The released faces are all different, so nobody hides among others: this is not k-anonymity.",
+        FACE_ONLY,
+    )
 
     def risk_bound(self) -> Bound:
         """Zero, for one kind of attacker."""
@@ -70,16 +77,6 @@ class ZeroRecognition(_Misled):
         """Return the theorem in plain words."""
         return (
             "In the method's own distance every released face is nearer to somebody else than to the person it shows."
-        )
-
-    def not_promised(self) -> tuple[str, ...]:
-        """Return what is known to break it."""
-        return (
-            _OWN_DISTANCE,
-            "All members of a cluster are shifted by the same vector: whoever holds the originals can find the pairs "
-            "whose differences coincide and so link nearly every face.",
-            "The released faces are all different, so nobody hides among others: this is not k-anonymity.",
-            FACE_ONLY,
         )
 
     def _gallery(self, evidence: Evidence) -> tuple[FaceModels, FloatArray]:
@@ -99,6 +96,11 @@ class WrongMap(_Misled):
     """Somebody else's model, the mean of its images, is nearer than the true one (Gross and Sweeney 2007, III.8)."""
 
     name: ClassVar[str] = "wrong-map"
+    limits: ClassVar[tuple[str, ...]] = (
+        "The change is the smallest that works, so the true person stands at rank 2: a short list names everyone.",
+        _OWN_DISTANCE,
+        FACE_ONLY,
+    )
 
     def risk_bound(self) -> Bound:
         """Zero at rank 1, for one kind of attacker."""
@@ -112,14 +114,6 @@ class WrongMap(_Misled):
         """Return the definition in plain words."""
         return (
             "In the method's own distance every released face is more like somebody else than like the person it shows."
-        )
-
-    def not_promised(self) -> tuple[str, ...]:
-        """Return what is known to break it."""
-        return (
-            "The change is the smallest that works, so the true person stands at rank 2: a short list names everyone.",
-            _OWN_DISTANCE,
-            FACE_ONLY,
         )
 
     def _gallery(self, evidence: Evidence) -> tuple[FaceModels, FloatArray]:
@@ -148,6 +142,12 @@ class EpsilonMap(PrivacyModel):
 
     name: ClassVar[str] = "epsilon-map"
     per_face: ClassVar[bool] = False
+    limits: ClassVar[tuple[str, ...]] = (
+        "An attacker who applies the same distortion to a gallery first may still recognise people; the random "
+        "perturbation defeats exact detection of the distortion level, not a tolerant one.",
+        _OWN_DISTANCE,
+        FACE_ONLY,
+    )
 
     def risk_bound(self) -> Bound:
         """No bound on recognition: a likelihood below epsilon can still be the largest."""
@@ -159,15 +159,6 @@ class EpsilonMap(PrivacyModel):
         return (
             f"Every released face has a likelihood exp(-d²/2σ²) below {self.epsilon:g} under every reference model, "
             f"with σ = {self.sigma:g}{but}: it looks like no one."
-        )
-
-    def not_promised(self) -> tuple[str, ...]:
-        """Return what is known to break it."""
-        return (
-            "An attacker who applies the same distortion to a gallery first may still recognise people; the random "
-            "perturbation defeats exact detection of the distortion level, not a tolerant one.",
-            _OWN_DISTANCE,
-            FACE_ONLY,
         )
 
     def likelihoods(self, codes: FloatArray, models: FaceModels) -> FloatArray:
@@ -221,6 +212,12 @@ class EpsilonKMap(PrivacyModel):
 
     name: ClassVar[str] = "(epsilon,k)-map"
     per_face: ClassVar[bool] = True
+    limits: ClassVar[tuple[str, ...]] = (
+        "Reverse matching, parrot matching and galleries other than the reference: parrot matching can reach 100 %.",
+        _OWN_DISTANCE,
+        "Rounding to 8 bits leaves small differences between the k distances; the largest is given.",
+        FACE_ONLY,
+    )
 
     def risk_bound(self) -> Bound:
         """No proven bound; about 1/k for one kind of attacker, where no equality was given up."""
@@ -242,16 +239,6 @@ class EpsilonKMap(PrivacyModel):
         return (
             f"Every released face is about equally like {self.k} people of the reference (distances in the method's "
             f"own coding differ by at most {100 * self.gap:g} %{limit}): it looks like everyone."
-        )
-
-    def not_promised(self) -> tuple[str, ...]:
-        """Return what is known to break it."""
-        return (
-            "Reverse matching, parrot matching and galleries other than the reference: parrot matching can reach "
-            "100 %.",
-            _OWN_DISTANCE,
-            "Rounding to 8 bits leaves small differences between the k distances; the largest is given.",
-            FACE_ONLY,
         )
 
     def distances(self, evidence: Evidence) -> tuple[FloatArray, NDArray[np.str_]]:

@@ -166,14 +166,9 @@ def require_free(folder: Path, *, force: bool) -> None:
 
 
 def read_release(folder: StrPath) -> tuple[Release, dict[str, str]]:
-    """Read a release folder.
+    """Read a release folder: the release, and the SHA-256 of all other files there by name.
 
-    Returns
-    -------
-    release : Release
-    hashes : mapping of file name to SHA-256
-        Of all files actually there, but for certificate and signature; links and folders are there by name, see
-        :func:`ksame.privacy.findings.contents`.
+    Links and folders are among them, see :func:`ksame.privacy.findings.contents`.
 
     Raises
     ------
@@ -190,13 +185,7 @@ def read_release(folder: StrPath) -> tuple[Release, dict[str, str]]:
 
 
 def read_faces(folder: Path, hashes: Mapping[str, str]) -> ByteArray:
-    """Return the released faces of a folder, in the order of their names.
-
-    Parameters
-    ----------
-    folder : Path
-    hashes : mapping of name to SHA-256
-        What lies there; links and folders are not read.
+    """Return the faces of a release in the order of their names; ``hashes`` tell what lies there, links are not read.
 
     Raises
     ------

@@ -32,15 +32,7 @@ NEWER = "the face of this person is repeated from an earlier release; newer pict
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Faces given for a later release.
-
-    Attributes
-    ----------
-    newcomers : FaceSet or None
-        Of people for whom no face was released yet.
-    unused : tuple of WithheldFace
-        Pictures of people released before that no face stands for.
-    """
+    """Faces given for a later release: of newcomers, and pictures of people released before that no face stands for."""
 
     newcomers: FaceSet | None
     unused: tuple[WithheldFace, ...]
@@ -79,7 +71,6 @@ def continued(
         Of the latest release of the series.
     added : (Release, Linkage) or None
         The newcomers' own release; None where there are none, or too few of them.
-    occasion : Occasion
     waiting : sequence of WithheldFace
         Pictures that no face stands for.
 

@@ -28,24 +28,15 @@ KEPT, OUTSIDE, TAKEN_OUT = "kept", "before or after the span", "taken out of the
 class AtRisk:
     """Consecutive frames in which a person was masked because they could not be replaced, or frames at risk as a whole.
 
-    Attributes
-    ----------
-    person : str
-        Or what stands for them.
-    first, last : int
-        Numbers of frames.
-    start, end : float
-        When these are shown, in seconds.
-    reason : str
-        One, or several that follow each other.
+    Frames have numbers; they are shown from ``start`` to ``end``, in seconds.
     """
 
-    person: str
+    person: str  # or what stands for them
     first: int
     last: int
     start: float
     end: float
-    reason: str
+    reason: str  # one, or several that follow each other
 
     def __len__(self) -> int:
         return self.last - self.first + 1
@@ -57,14 +48,7 @@ class AtRisk:
 
 
 def stretches(stand_ins: Iterable[StandIn], times: Sequence[float]) -> tuple[AtRisk, ...]:
-    """Join masks in consecutive frames.
-
-    Parameters
-    ----------
-    stand_ins : iterable of StandIn
-        In the order of their frames.
-    times : sequence of float
-        Of all frames, in seconds.
+    """Join masks in consecutive frames; they come in the order of their frames, ``times`` are those of all frames.
 
     Examples
     --------
@@ -166,19 +150,11 @@ def from_csv(data: bytes) -> dict[str, list[AtRisk]]:
 
 @dataclass(frozen=True)
 class Shown:
-    """Somebody who is left as they are in at least one frame, and so can be recognised.
-
-    Attributes
-    ----------
-    person : str
-    reason : str
-    confirmed : bool
-        Whether it surely is a face.
-    """
+    """Somebody who is left as they are in at least one frame, and so can be recognised."""
 
     person: str
     reason: str
-    confirmed: bool = True
+    confirmed: bool = True  # surely a face
 
 
 def shown(
@@ -186,14 +162,8 @@ def shown(
 ) -> tuple[Shown, ...]:
     """Return who is left as they are in at least one frame of a file.
 
-    Parameters
-    ----------
-    plans : mapping of person to Plan
-        For everyone in the cast.
-    span : (float, float)
-        Seconds between which faces are changed.
-    times : sequence of float
-        Of all frames, in seconds.
+    ``plans`` are for everyone in the cast; faces are changed within the ``span`` of seconds; ``times`` are those of all
+    frames.
     """
     at = np.asarray(times)
     outside = (at < span[0]) | (at > span[1])

@@ -129,16 +129,9 @@ def certified(certificate: Path) -> set[str]:
 
 
 def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
-    """Certify what was written.
+    """Certify what was written; outputs are named from the ``folder`` of the certificate.
 
     Nothing of it tells who became whom, when anything happened, or what the originals were called.
-
-    Parameters
-    ----------
-    result : Result
-    options : Options
-    folder : Path
-        Where the certificate will lie; outputs are named from there.
     """
     counts = _counts(result)
     files = {
@@ -149,10 +142,7 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
     k_real = result.choice.k_real(result.shown)
     return SceneCertificate(
         method=SceneMethod(
-            name=options.method,
-            level=options.level,
-            cover=options.cover.value,
-            regions=len(options.regions),
+            name=options.method, level=options.level, cover=options.cover.value, regions=len(options.regions)
         ),
         k=None if options.method in MASKS else options.k,
         k_real=k_real,

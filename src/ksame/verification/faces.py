@@ -33,15 +33,7 @@ FIGURES = frozenset(
 
 
 def check_faces(release: Release, folder: Path, hashes: dict[str, str]) -> list[Finding]:
-    """Hold counts, pictures, method, figures, checks and words against one another and against what lies there.
-
-    Parameters
-    ----------
-    release : Release
-    folder : Path
-    hashes : mapping of name to SHA-256
-        Of all files in the folder.
-    """
+    """Hold counts, pictures, method, figures, checks and words against one another and against the folder's files."""
     certificate = release.certificate
     found = [_counts(release), _pictures(folder, release, hashes)]
     try:

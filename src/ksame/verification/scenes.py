@@ -34,14 +34,7 @@ from ksame.scene.media.recording import film, opened
 
 
 def check_scenes(certificate: SceneCertificate, path: Path) -> list[Finding]:
-    """Hold method, counts, likeness and words against one another, and against the outputs.
-
-    Parameters
-    ----------
-    certificate : SceneCertificate
-    path : Path
-        Where it lies.
-    """
+    """Hold method, counts, likeness and words of the certificate at a path against one another and the outputs."""
     method = _method(certificate)
     found = [
         check("method", method, f"{certificate.method.name}, as ksame has it"),
