@@ -192,7 +192,7 @@ def _next_release(
                     f"falls from 1/{series.k} to 1/{round(1.0 / (certificate.promise.bound or 1.0))}."
                 )
                 warnings.warn(notes[-1], PrivacyWarning, stacklevel=3)
-    return continued(after, added, Occasion(method, provenance.unreadable, tuple(notes), software("numpy")), waiting)
+    return continued(after, added, Occasion(method, provenance.unreadable, tuple(notes)), waiting)
 
 
 def _require_people(newcomers: FaceSet, recipe: Recipe, k: int) -> None:

@@ -203,3 +203,11 @@ def test_a_link_certified_as_a_link_is_found(released, tmp_path):
     (released / "000003.png").symlink_to(tmp_path / "link.json")
     forge(released, "files", "000003.png", to="a link")
     assert "no file changed" in wrong(released)
+
+
+def test_what_a_killed_run_left_of_a_certificate_is_gone_when_it_is_written_again(released):
+    for name in (".certificate.json.0123abcd.part", ".certificate.sig.0123abcd.part"):
+        (released / name).write_bytes(b"half")
+    assert wrong(released) == {"no file added"}
+    SceneCertificate.read(released / "certificate.json").write(released / "certificate.json")
+    assert wrong(released) == set()

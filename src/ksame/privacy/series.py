@@ -7,7 +7,7 @@ changes no byte of it: there is nothing to subtract and nothing to intersect.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from ksame.privacy.certificate import (
 from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, sealed
 from ksame.privacy.models import Evidence, KAnonymity
 from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
+from ksame.version import software
 
 NEWER = "the face of this person is repeated from an earlier release; newer pictures are not used"
 
@@ -57,7 +58,6 @@ class Occasion:
     method: MethodRecord
     unreadable: int
     warnings: tuple[str, ...]
-    software: Mapping[str, str]
 
 
 def continued(
@@ -102,7 +102,7 @@ def continued(
         warnings=occasion.warnings,
         files=hashes,
         digest=digest,
-        software=dict(occasion.software),
+        software=software("numpy"),
         series=Series(number=number, repeated=len(after.faces), after=after.release_digest),
     )
     names = [face_name(i) for i in range(len(linked))]
