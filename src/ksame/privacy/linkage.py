@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
@@ -147,6 +147,20 @@ class Linkage(LinkTable):
                 "history": self.history[:-1],
             }
         )
+
+
+def count_faces(faces: Sequence[LinkedFace], waiting: Sequence[WithheldFace]) -> dict[str, int]:
+    """Count faces, and originals for which none stands, under the names that certificates use."""
+    sources = sum(len(face.sources) for face in faces)
+    people = {face.subject for face in faces}
+    return {
+        "originals": sources + len(waiting),
+        "subjects": len(people | {face.subject for face in waiting}),
+        "released": len(faces),
+        "subjects_released": len(people),
+        "merged": sources - len(faces),
+        "withheld": len(waiting),
+    }
 
 
 def sealed(files: Iterable[bytes]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from ksame.privacy.certificate import (
     Series,
     release_digest,
 )
-from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, sealed
+from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, count_faces, sealed
 from ksame.privacy.models import Evidence, KAnonymity
 from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
 from ksame.version import software
@@ -88,6 +88,7 @@ def continued(
     encoded = encode_release(images)
     hashes = hashes_of(encoded)
     digest = release_digest(hashes)
+    newcomers = [face for face in waiting if face.subject not in after.people]  # who left is never counted
     promise = KAnonymity(k)
     evidence = Evidence.of_bytes(images, [face.subject for face in linked])
     violations = promise.check(evidence)
@@ -95,7 +96,7 @@ def continued(
         raise GuaranteeError(f"In the series a face {violations[0].reason}. Nothing was written.")
     certificate = Certificate(
         method=occasion.method,
-        counts=_counts(linked, [face for face in waiting if face.subject not in after.people], occasion.unreadable),
+        counts=Counts(**count_faces(linked, newcomers), unreadable=occasion.unreadable),
         promise=PromiseRecord.of(promise),
         figures=promise.measure(evidence),
         checks=(Check.of(promise, series=True),),
@@ -138,18 +139,3 @@ def _joined(
         for face in linkage.faces
     ]
     return np.concatenate([images, release.faces]), [*linked, *new], min(k, promise.real)
-
-
-def _counts(linked: Sequence[LinkedFace], waiting: Sequence[WithheldFace], unreadable: int) -> Counts:
-    """Count the whole series and the newcomers who wait, never who of the others is still there."""
-    sources = sum(len(face.sources) for face in linked)
-    people = {face.subject for face in linked}
-    return Counts(
-        originals=sources + len(waiting),
-        subjects=len(people | {face.subject for face in waiting}),
-        released=len(linked),
-        subjects_released=len(people),
-        merged=sources - len(linked),
-        withheld=len(waiting),
-        unreadable=unreadable,
-    )

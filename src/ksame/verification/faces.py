@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ksame.faces.reading import decode_png, is_bare_png
 from ksame.faces.sheet import contact_sheet
 from ksame.privacy.certificate import LEARNED_ON, Certificate, Check, Series
 from ksame.privacy.findings import ODD, Finding, agree, broken, check, differences
-from ksame.privacy.linkage import Linkage
+from ksame.privacy.linkage import Linkage, count_faces
 from ksame.privacy.maps import EpsilonKMap, EpsilonMap, WrongMap, ZeroRecognition
 from ksame.privacy.models import Evidence, KAnonymity, PrivacyModel, patterns
 from ksame.privacy.release import SHEET, Release, face_name, release_order
@@ -232,19 +231,19 @@ def _miscounted(certificate: Certificate, linkage: Linkage) -> list[str]:
     counts, before = certificate.counts, linkage.before()
     sources = [source for face in linkage.faces for source in face.sources]
     waiting = [face for face in linkage.withheld if before is None or face.subject not in before.people]
-    shown, withheld = linkage.people, {face.subject for face in waiting}
-    wrong = [] if len(set(sources)) == len(sources) else ["an original is behind two faces"]
-    counted: dict[str, Any] = {
-        "originals": len(sources) + len(waiting),
-        "released": len(linkage.faces),
-        "subjects_released": len(shown),
-        "merged": len(sources) - len(linkage.faces),
-        "withheld": len(waiting),
-    }
-    wrong += differences({name: getattr(counts, name) for name in counted}, counted)
-    if not len(shown) <= counts.subjects <= len(shown | withheld):  # pictures that gave no face may be anybody's
-        wrong.append(f"{counts.subjects} people are certified, the link table has {len(shown)}")
-    return wrong + _misplaced(certificate.series, linkage, before)
+    counted = count_faces(linkage.faces, waiting)
+    max_people, shown = counted.pop("subjects"), counted["subjects_released"]
+    return [
+        *broken((len(set(sources)) == len(sources), "an original is behind two faces")),
+        *differences({name: getattr(counts, name) for name in counted}, counted),
+        *broken(  # pictures that gave no face may be anybody's
+            (
+                shown <= counts.subjects <= max_people,
+                f"{counts.subjects} people are certified, the link table has {shown}",
+            )
+        ),
+        *_misplaced(certificate.series, linkage, before),
+    ]
 
 
 def _misplaced(stated: Series | None, linkage: Linkage, before: Linkage | None) -> list[str]:
