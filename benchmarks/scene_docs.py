@@ -15,7 +15,8 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.scene_looks import clip_sheet, photograph_sheet, read, save
-from ksame.scene.pipeline import Job, Options, deidentify_scenes
+from ksame.scene.config import Job
+from ksame.scene.job import run
 
 WIDTH = 1080
 KINDS = {
@@ -37,15 +38,15 @@ def kinds_sheet(people: Path, scratch: Path) -> Path:
     for kind, stems in KINDS.items():
         folder = scratch / kind.replace(" ", "-")
         folder.mkdir()
-        jobs = []
+        files = []
         for stem in stems:
             source = folder / f"{stem}.png"
             dark = DARKER if kind == "dark" else 1.0
             Image.fromarray(np.rint(read(people / f"{stem}.jpg") * dark).astype(np.uint8)).save(source)
-            jobs.append(Job(source, folder / f"{stem}-after.png"))
-        deidentify_scenes(jobs, Options(), work=folder / "work", seed=1, force=True)
-        for which in ("source", "destination"):
-            tiles = [np.asarray(Image.open(getattr(job, which)).resize((TILE, TILE))) for job in jobs]
+            files.append((source, folder / f"{stem}-after.png"))
+        run(Job(files, folder / "work", seed=1, force=True))
+        for which in (0, 1):
+            tiles = [np.asarray(Image.open(file[which]).resize((TILE, TILE))) for file in files]
             tiles += [np.full((TILE, TILE, 3), 255, np.uint8)] * (4 - len(tiles))
             rows.append(np.hstack(tiles))
     return save(np.vstack(rows), scratch / "kinds.png")

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ksame.heads import Cover
+from ksame.heads import COVERS
+from ksame.scene.config import Job, JobConfig
+from ksame.scene.job import run
 from ksame.scene.media import open_media
-from ksame.scene.pipeline import Job, Options, deidentify_scenes
 
 PICTURES, CLIPS = (".jpg", ".jpeg", ".png"), (".mp4", ".mov", ".mkv", ".avi", ".webm", ".wmv", ".gif")
 
@@ -22,10 +23,10 @@ PICTURES, CLIPS = (".jpg", ".jpeg", ".png"), (".mp4", ".mov", ".mkv", ".avi", ".
 def photograph_sheet(paths: list[Path], scratch: Path) -> Path:
     """Put originals above the same photographs with each cover."""
     rows = [[read(path) for path in paths]]
-    for cover in Cover:
-        jobs = [Job(path, scratch / f"{cover.value}-{number:03d}.png") for number, path in enumerate(paths)]
-        deidentify_scenes(jobs, Options(cover=cover), work=scratch / "work", seed=1, force=True)
-        rows.append([read(job.destination) for job in jobs])
+    for cover in COVERS.values():
+        files = [(path, scratch / f"{cover.name}-{number:03d}.png") for number, path in enumerate(paths)]
+        run(Job(files, scratch / "work", JobConfig(cover=cover), seed=1, force=True))
+        rows.append([read(output) for _, output in files])
     height = min(picture.shape[0] for picture in rows[0])
     width = min(picture.shape[1] for picture in rows[0])
     sheet = np.vstack([np.hstack([picture[:height, :width] for picture in row]) for row in rows])
@@ -35,7 +36,7 @@ def photograph_sheet(paths: list[Path], scratch: Path) -> Path:
 def clip_sheet(path: Path, scratch: Path, count: int) -> Path:
     """Put some frames of a clip above the same frames afterwards."""
     made = scratch / f"{path.stem}.mp4"
-    deidentify_scenes([Job(path, made)], Options(), work=scratch / "work", seed=1, force=True)
+    run(Job([(path, made)], scratch / "work", seed=1, force=True))
     frames = sum(1 for _ in open_media(path).frames())
     wanted = set(np.linspace(0, frames - 1, count).round().astype(int).tolist())
     rows = [

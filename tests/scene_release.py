@@ -6,19 +6,20 @@ import numpy as np
 from PIL import Image
 
 from ksame.files import hash_tree
-from ksame.heads import Cover
+from ksame.heads import HEAD
 from ksame.models import SFace
 from ksame.scene.at_risk import KEPT, AtRisk, Shown, as_csv
 from ksame.scene.certificate import certify
 from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Plan, Treatment
+from ksame.scene.config import JobConfig
 from ksame.scene.linkage import link
 from ksame.scene.people import Everyone
-from ksame.scene.pipeline import Done, Job, Options, Result
+from ksame.scene.result import FileResult, JobResult
 from ksame.scene.sightings import Cast, Person
 
 PLANS = {
-    **dict.fromkeys(("P1", "P2", "P3"), Plan(Treatment.REPLACE, None, Cover.HEAD)),
+    **dict.fromkeys(("P1", "P2", "P3"), Plan(Treatment.REPLACE, None, HEAD)),
     "P4": Plan(Treatment.MASK, stands_in=True),
     "P5": Plan(Treatment.KEEP),
     "U1": Plan(Treatment.MASK),
@@ -39,15 +40,13 @@ def write_scene_release(base: Path) -> Path:
         Image.fromarray(np.full((8, 8, 3), number, np.uint8)).save(place)
         risks = (AtRisk("P4", 0, 0, 0.0, 0.0, "profile"),) if "P4" in names else ()
         kept = (Shown("P5", KEPT),) if "P5" in names else ()
-        done.append(Done(Job(base / "in.png", place), 1, names, risks, hash_tree(place), shown=kept))
+        done.append(FileResult(base / "in.png", place, 1, names, risks, hash_tree(place), shown=kept))
         casts.append(Cast((8, 8), 1, tuple(Person(n, None) for n in names), ()))
     everyone = Everyone({(int(n in ("P3", "P5", "U1")), n): n for n in PLANS}, unsure=frozenset({"U1"}))
     choice = Choice(PLANS, {"P1": 0, "P2": 0, "P3": 0}, {"P1": 0.1, "P2": 0.2, "P3": 0.15}, COUNTED, JUDGE)
-    result = Result(tuple(done), {}, choice, everyone, tuple(casts), 5)
-    certificate = certify(result, Options(), folder)
+    result = JobResult(tuple(done), {}, choice, everyone, tuple(casts), 5)
+    certificate = certify(result, JobConfig(), folder)
     certificate.write(folder / "certificate.json")
-    folder.with_name(f"{folder.name}.at-risk.csv").write_text(
-        as_csv([(d.job.destination.name, d.at_risk) for d in done])
-    )
+    folder.with_name(f"{folder.name}.at-risk.csv").write_text(as_csv([(d.output.name, d.at_risk) for d in done]))
     link(result, certificate).write(base / "link.json")
     return folder

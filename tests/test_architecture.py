@@ -16,6 +16,7 @@ ORDER = (
     "errors",
     "progress",
     "parameters",
+    "registry",
     "files",
     "faces",
     "geometry",

@@ -10,13 +10,13 @@ import pytest
 from sklearn.base import clone
 
 import ksame
-from ksame import REGISTRY, FaceSet, recipe
+from ksame import METHODS, FaceSet, recipe
 from ksame.errors import InputError, UsageError
 from ksame.methods import EpsilonMap, KSame, Pixelate
 from ksame.spaces import AamSpace, EigenSpace, FaceModelSpace, PixelSpace
 from ksame.utility import loss_by_group
 
-RECIPES = [recipe(name) for name in REGISTRY] + [
+RECIPES = [recipe(name) for name in METHODS if METHODS[name].for_sets] + [
     recipe("k-same-pixel", k=4, select="gender", distance="eigen", components=5),
 ]
 SPACES = [PixelSpace(), EigenSpace(4), AamSpace(), FaceModelSpace()]
@@ -87,7 +87,7 @@ def test_parameters_are_read_and_changed_as_in_scikit_learn():
     assert recipe("k-same-pixel", k=3).set_params(method__k=7).params()["k"] == 7
     with pytest.raises(UsageError, match="KSame has no parameter 'p'. It has: k, grouping, surrogate"):
         method.set_params(p=3)
-    with pytest.raises(UsageError, match="The 'k' parameter of KSame"):
+    with pytest.raises(UsageError, match="The 'k' parameter of k-same"):
         method.set_params(k=1)
 
 

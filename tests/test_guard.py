@@ -13,9 +13,11 @@ from ksame.errors import GuaranteeError, InputError, KsameWarning, PrivacyWarnin
 from ksame.faces.duplicates import look_alikes
 from ksame.faces.faceset import FaceSet, quantise
 from ksame.privacy.guard import GREY_LEVELS
-from ksame.recipes import REGISTRY
+from ksame.recipes import METHODS
 
-PROMISING = sorted(name for name, entry in REGISTRY.items() if entry.promise != "nothing" and name != "k-same-m")
+PROMISING = sorted(
+    name for name, entry in METHODS.items() if entry.for_sets and entry.promise != "nothing" and name != "k-same-m"
+)
 
 
 def nearest_original(release, linkage, faces) -> list[float]:
@@ -158,6 +160,6 @@ def test_a_mean_that_is_one_of_its_members_is_withheld():
 @pytest.mark.filterwarnings("ignore::ksame.errors.KsameWarning")
 @pytest.mark.parametrize("name", PROMISING)
 def test_no_method_releases_an_original(faces, name):
-    recipe = ksame.recipe(name, **({"k": 2} if "k" in REGISTRY[name].accepts else {}))
+    recipe = ksame.recipe(name, **({"k": 2} if "k" in METHODS[name].parameters else {}))
     release, linkage = ksame.deidentify(faces, recipe, seed=1)
     assert min(nearest_original(release, linkage, faces)) >= GREY_LEVELS

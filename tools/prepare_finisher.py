@@ -20,8 +20,9 @@ import numpy as np
 from make_surrogates import own_looks
 from PIL import Image
 
+from ksame.heads.covers import FACE, HEAD
 from ksame.heads.drawing import Looks, draw
-from ksame.heads.head import Cover, Head, Region, expression_of, filled, neutral_shape, wearing
+from ksame.heads.head import Head, Region, expression_of, filled, neutral_shape, wearing
 from ksame.heads.surrogate import draw_surrogate, tone_of, toned
 from ksame.models import FaceDetector, FaceMesh
 from ksame.spaces.aam.warp import PiecewiseAffine, triangulate
@@ -127,7 +128,7 @@ def views(image, points, blendshapes, looks, others, size: int) -> list[list[byt
     matrix = region.to_square(MASK)
     inside = np.full(image.shape[:2], 255, np.uint8)
     known = cv2.warpAffine(inside, matrix, (MASK, MASK), flags=cv2.INTER_LINEAR, borderValue=0)
-    outlines = (Region.of(head, neutral, cover).outline for cover in Cover)
+    outlines = (Region.of(head, neutral, cover).outline for cover in (HEAD, FACE))
     masks = [filled((MASK, MASK), outline @ matrix[:, :2].T + matrix[:, 2]) for outline in outlines]
     mask = png(np.dstack([*masks, known]))
     own = Looks(neutral, toned(looks.texture, tone_of(looks.texture)), looks.iris)

@@ -14,25 +14,31 @@ from ksame.deidentify import deidentify
 from ksame.faces import FaceSet, Template, load_folder, register
 from ksame.photographs import load_photographs
 from ksame.privacy import Certificate, Linkage, Release, read_release, write_release
-from ksame.recipes import REGISTRY, Recipe, recipe
+from ksame.recipes import METHODS, Recipe, recipe
 from ksame.synthetic import synthetic
 from ksame.version import __version__
 
 if TYPE_CHECKING:
     from ksame.audit import audit
+    from ksame.scene.config import JobConfig
+    from ksame.scene.release import MediaRelease, ReleaseOptions, deidentify_media
     from ksame.verification import verify
 
 __all__ = [
-    "REGISTRY",
+    "METHODS",
     "Certificate",
     "FaceSet",
+    "JobConfig",
     "Linkage",
+    "MediaRelease",
     "Recipe",
     "Release",
+    "ReleaseOptions",
     "Template",
     "__version__",
     "audit",
     "deidentify",
+    "deidentify_media",
     "load_folder",
     "load_photographs",
     "read_release",
@@ -44,12 +50,21 @@ __all__ = [
 ]
 
 
+_LATER = {
+    "JobConfig": "ksame.scene.config",
+    "MediaRelease": "ksame.scene.release",
+    "ReleaseOptions": "ksame.scene.release",
+    "deidentify_media": "ksame.scene.release",
+    "verify": "ksame.verification",
+}
+
+
 def __getattr__(name: str) -> Any:
     """Load what takes long to load when it is first used."""
     if name == "audit":  # the package itself, which can be called
         return import_module("ksame.audit")
-    if name == "verify":
-        return import_module("ksame.verification").verify
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'ksame' has no attribute {name!r}")
 
 

@@ -40,7 +40,7 @@ from ksame.privacy.release import Release, compared, encode_release, face_name, 
 from ksame.privacy.rounding import rough
 from ksame.privacy.series import Occasion, continued, split
 from ksame.progress import Track, silent
-from ksame.recipes import REGISTRY, Recipe
+from ksame.recipes import METHODS, Recipe
 from ksame.spaces import EigenSpace, FaceModels, FaceModelSpace, FaceSpace, PixelSpace
 from ksame.version import software
 
@@ -129,7 +129,7 @@ def deidentify(
     faces.require_varied()
     used = secrets.randbits(63) if seed is None else seed_number("deidentify", seed)
     given = provenance or Provenance()
-    if REGISTRY[recipe.name].promise != "nothing":
+    if recipe.method.promised is not NoGuarantee:
         faces, notes = one_name_each(faces, names, settled=() if after is None else after.people)
         given = replace(given, warnings=(*given.warnings, *notes))
         for note in notes:
@@ -167,7 +167,7 @@ def _next_release(
 ) -> tuple[Release, Linkage]:
     """Repeat the faces of a series and release newcomers among themselves; where they are too few, they wait."""
     after.require_series()
-    if not REGISTRY[recipe.name].promise.startswith(KAnonymity.name):
+    if recipe.method.promised is not KAnonymity:
         raise UsageError(f"{recipe.name} forms no groups that could be continued. Leave --after out.")
     series = after.history[-1]
     parts = split(faces, after)
@@ -416,10 +416,10 @@ def _method(recipe: Recipe, space: FaceSpace, reference: FaceSet | None, provena
 
 
 def _warn_full_rank(recipe: Recipe, space: FaceSpace, n: int) -> None:
-    if recipe.name == "k-same-eigen" and isinstance(space, EigenSpace) and len(space.pca.components) >= n - 1:
+    equals = METHODS[recipe.name].equals
+    if equals and isinstance(space, EigenSpace) and len(space.pca.components) >= n - 1:
         warnings.warn(
-            f"{len(space.pca.components)} components describe {n} faces completely, so k-same-eigen equals "
-            f"k-same-pixel. "
+            f"{len(space.pca.components)} components describe {n} faces completely, so {recipe.name} equals {equals}. "
             "Ask for fewer with --components.",
             KsameWarning,
             stacklevel=3,

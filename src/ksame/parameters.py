@@ -1,13 +1,110 @@
-"""Reading and changing parameters, in the way of scikit-learn."""
+"""Parameters, described once: from here come checks, command line, help, certificates and JSON Schema.
+
+They are read and changed in the way of scikit-learn.
+"""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, TypeVar
 
-from ksame.errors import UsageError
+from ksame.errors import UsageError, parameter_error, real_number, whole_number
 
 Self = TypeVar("Self", bound="Parameters")
+
+_JSON = {int: "integer", float: "number", bool: "boolean", str: "string"}
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What is known of one parameter.
+
+    Attributes
+    ----------
+    name, help : str
+    kind : type
+        int, float, bool or str.
+    default : anything
+        With None it may be left open.
+    low, high : float, optional
+        Limits of a number, which fractions need; ``above`` and ``below`` leave the limits themselves out.
+    choices : tuple of str
+        All values of a word; empty where any will do.
+    level : bool
+        Whether ``--level`` sets it: how strong a mask is.
+    grows : {"", "height", "area"}
+        With what of a face in a photograph it grows.
+    weakest : float
+        Smallest value to which it shrinks with a small face.
+    method : bool
+        Whether the value is a method, given by its name.
+    public : bool
+        Whether it is a choice of its own; False where the name of a recipe says it.
+    quiet : bool
+        Whether certificates leave it out at its default.
+    option : str
+        What the command line calls it, where that is not its name.
+    """
+
+    name: str
+    help: str
+    kind: type
+    default: Any
+    low: float | None = None
+    high: float | None = None
+    above: bool = False
+    below: bool = False
+    choices: tuple[str, ...] = ()
+    level: bool = False
+    grows: Literal["", "height", "area"] = ""
+    weakest: float = 0.0
+    method: bool = False
+    public: bool = True
+    quiet: bool = False
+    option: str = ""
+
+    def checked(self, value: Any, owner: str) -> Any:
+        """Return a value as a plain Python one, or raise the one wording for a bad parameter."""
+        if self.method or (value is None and self.default is None):
+            return value
+        if self.choices and value not in self.choices:
+            raise parameter_error(self.name, owner, f"one of {', '.join(self.choices)}", value)
+        if self.kind is int:
+            high = None if self.high is None else int(self.high)
+            return whole_number(self.name, owner, value, int(self.low or 0), high)
+        if self.kind is float:
+            return real_number(
+                self.name, owner, value, self.low or 0.0, self.high or 0.0, above=self.above, below=self.below
+            )
+        return bool(value) if self.kind is bool else value
+
+    def read(self, level: float) -> float:
+        """Return a number from the command line as this parameter takes it: 8.0 as 8 where it is whole."""
+        return int(level) if self.kind is int and float(level).is_integer() else level
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of its values."""
+        found: dict[str, Any] = {"type": _JSON[self.kind], "description": self.help}
+        if self.default is None:
+            found["type"] = [_JSON[self.kind], "null"]
+        if self.choices:
+            found["enum"] = list(self.choices)
+        if self.low is not None:
+            found["exclusiveMinimum" if self.above else "minimum"] = self.low
+        if self.high is not None:
+            found["exclusiveMaximum" if self.below else "maximum"] = self.high
+        return found
+
+
+def parameter(default: Any, help: str, **rules: Any) -> Any:
+    """Return a dataclass field for a parameter; ``rules`` are those of :class:`Spec`."""
+    kind = rules.pop("kind", type(default))
+    return field(default=default, metadata={"spec": Spec("", help, kind, default, **rules)})
+
+
+def specs(owner: Any) -> dict[str, Spec]:
+    """Return what is known of the parameters of a dataclass, by name."""
+    return {f.name: replace(f.metadata["spec"], name=f.name) for f in fields(owner) if "spec" in f.metadata}
 
 
 class Parameters:
@@ -15,6 +112,20 @@ class Parameters:
 
     ``sklearn.base.clone`` works on it. Nothing is changed in place: :meth:`set_params` returns a changed copy.
     """
+
+    def __post_init__(self) -> None:
+        for spec in specs(type(self)).values():
+            owner = getattr(self, "name", type(self).__name__)
+            object.__setattr__(self, spec.name, spec.checked(getattr(self, spec.name), owner))
+
+    def params(self) -> dict[str, Any]:
+        """Return the public parameters, ready for JSON."""
+        found = {}
+        for spec in specs(type(self)).values():
+            value = getattr(self, spec.name)
+            if spec.public and not (spec.quiet and value == spec.default):
+                found[spec.name] = value.name if spec.method else value
+        return found
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; with ``deep`` also those of parameters, as ``method__k``."""

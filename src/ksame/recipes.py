@@ -1,18 +1,17 @@
-"""Every recipe by name: a method, the coding it works in, and defaults. The one registry."""
+"""Every method by name: what it does to face sets and to photographs and video. The one registry."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ksame.errors import UsageError, parameter_error
 from ksame.faces.faceset import FaceSet
 from ksame.heads.portrait import PortraitSpace
 from ksame.methods import (
-    AdHoc,
+    Average,
     BarMask,
+    Blackout,
     Blur,
     EigenReduce,
     EpsilonKMap,
@@ -22,15 +21,17 @@ from ksame.methods import (
     KSame,
     Method,
     Noise,
-    OneFace,
     Pixelate,
     Select,
     Threshold,
     TMask,
     WrongMap,
 )
+from ksame.methods.entry import METHODS, Entry, InScenes, for_scenes
 from ksame.parameters import Parameters
 from ksame.spaces import AamSpace, EigenSpace, FaceModelSpace, FaceSpace, PixelSpace
+
+__all__ = ["METHODS", "Entry", "InScenes", "Recipe", "for_scenes", "recipe"]
 
 
 @dataclass(frozen=True)
@@ -82,36 +83,6 @@ class Recipe(Parameters):
         return params
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A line of the registry: how to build a recipe, and what to tell people about it."""
-
-    name: str
-    summary: str
-    promise: str
-    bound: str
-    needs: str
-    paper: str
-    build: Callable[..., Method]
-    accepts: tuple[str, ...]
-    coding: str = "pixel"
-    codings: tuple[str, ...] = ("pixel", "eigen", "aam", "model")
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-
-
-_REGISTRY: dict[str, Entry] = {}
-
-REGISTRY: Mapping[str, Entry] = MappingProxyType(_REGISTRY)
-"""All recipes by name."""
-
-
-def register(entry: Entry) -> None:
-    """Add a recipe; a name that is taken is refused."""
-    if entry.name in _REGISTRY:
-        raise UsageError(f"A recipe called {entry.name!r} exists already.")
-    _REGISTRY[entry.name] = entry
-
-
 def recipe(
     name: str,
     *,
@@ -122,12 +93,12 @@ def recipe(
     small_classes: str = "error",
     **params: Any,
 ) -> Recipe:
-    """Build a recipe by name.
+    """Build a recipe for face sets by name.
 
     Parameters
     ----------
     name : str
-        See ``REGISTRY`` or ``ksame methods``.
+        See ``METHODS`` or ``ksame methods``.
     coding : {"pixel", "eigen", "aam", "model", "portrait"}, optional
         The face space: registered pixels, their eigenfaces, an Active Appearance Model built on the set itself, the
         face model that comes with the package, or the same shown as whole heads. Each recipe has its own default.
@@ -147,20 +118,13 @@ def recipe(
     >>> recipe("k-same-pixel", k=3).params()
     {'k': 3, 'grouping': 'greedy'}
     """
-    if name not in _REGISTRY:
-        raise UsageError(f"There is no recipe {name!r}. Choose one of: {', '.join(_REGISTRY)}.")
-    entry = _REGISTRY[name]
-    given = {key: value for key, value in params.items() if value is not None}
-    unknown = sorted(set(given) - set(entry.accepts))
-    if unknown:
-        accepted = ", ".join(entry.accepts) or "no parameters"
-        raise UsageError(f"{name} takes no {', '.join(repr(u) for u in unknown)}. It takes: {accepted}.")
-    method = entry.build(**{**entry.defaults, **given})
+    entry = METHODS.choose(name, lambda entry: entry.for_sets)
+    method: Method = entry.build(**{key: value for key, value in params.items() if value is not None})
     if select is None and small_classes != "error":
         raise UsageError("Small classes come of a label that is kept; add --select, or leave --small-classes out.")
     if select is not None:
         method = Select(method, select, small_classes)  # type: ignore[arg-type]  # checked by Select itself
-    chosen = coding or entry.coding
+    chosen = coding or entry.codings[0]
     if chosen not in entry.codings:
         raise parameter_error("coding", name, f"one of {', '.join(entry.codings)}", chosen)
     if components is not None and chosen != "eigen" and distance != "eigen":
@@ -173,181 +137,125 @@ def recipe(
     spaces: dict[str, FaceSpace] = {
         "pixel": PixelSpace(),
         "eigen": eigen,
-        "aam": AamSpace(zero_first_texture=entry.name.endswith("-furthest")),
+        "aam": AamSpace(**entry.aam),
         "model": FaceModelSpace(),
         "portrait": PortraitSpace(),
     }
     return Recipe(name, method, spaces[chosen], eigen if distance == "eigen" and chosen != "eigen" else None, select)
 
 
-_LEVELLED: Mapping[str, type[AdHoc]] = {"pixelate": Pixelate, "blur": Blur, "noise": Noise}
-
-
-def _epsilon_map(over: str = "pixelate", **params: Any) -> EpsilonMap:
-    if over not in _LEVELLED:
-        raise parameter_error("over", "epsilon-map", f"one of {', '.join(_LEVELLED)}", over)
-    return EpsilonMap(over=_LEVELLED[over](), **params)
-
-
-def _k_same_furthest(**params: Any) -> Furthest:
-    return Furthest(release="centroid", **params)
-
-
-def _k_diff_furthest(**params: Any) -> Furthest:
-    return Furthest(release="shifted", **params)
-
-
-def _average() -> OneFace:
-    return OneFace("mean")
-
-
-def _blackout(value: float = 0.0) -> OneFace:
-    return OneFace("plain", value)
-
-
-_NEWTON = "Newton 2005"
-_GROSS = "Gross 2005"
-_TOWARDS = "Gross 2007"
-_SUN = "Sun 2015"
+_K, _ANY = "k-anonymity", "any recogniser"
+_NEWTON, _GROSS, _TOWARDS, _SUN = "Newton 2005", "Gross 2005", "Gross 2007", "Sun 2015"
 _NONE = ("nothing", "none")
-_PIXELS = ("pixel",)
+_MEAN, _MASK = {"surrogate": "mean"}, InScenes()
+_MODELS = ("aam", "model")
 
 for _entry in (
     Entry(
+        "someone-else",
+        "k people share the face of somebody who does not exist",
+        "a shared surrogate identity",
+        "none; the certificate counts the real people who share it",
+        "photographs or video",
+        "-",
+        KSame,
+        {"grouping": "greedy", "surrogate": "someone-else"},
+        codings=(),
+        scenes=InScenes(shares="a face of somebody who does not exist", judged=True),
+    ),
+    Entry(
         "k-same-pixel",
         "k people share the pixel mean of their faces",
-        "k-anonymity",
-        "1/k, any recogniser",
-        "k people",
-        _NEWTON,
+        *(_K, f"1/k, {_ANY}", "k people", _NEWTON),
         KSame,
-        ("k", "grouping"),
-        codings=_PIXELS,
+        _MEAN,
     ),
     Entry(
         "k-same-eigen",
         "k people share the mean of their eigenface projections",
-        "k-anonymity",
-        "1/k, any recogniser",
-        "k people",
-        _NEWTON,
+        *(_K, f"1/k, {_ANY}", "k people", _NEWTON),
         KSame,
-        ("k", "grouping"),
-        coding="eigen",
+        _MEAN,
         codings=("eigen",),
+        equals="k-same-pixel",
     ),
     Entry(
         "k-same-m",
         "k people share the mean of their model parameters, or somebody who does not exist",
-        "k-anonymity",
-        "1/k, any recogniser",
-        "k people; photographs",
-        "Gross 2006",
+        *(_K, f"1/k, {_ANY}", "k people; photographs", "Gross 2006"),
         KSame,
-        ("k", "grouping", "surrogate"),
-        coding="model",
         codings=("model", "aam", "portrait"),
+        scenes=InScenes(shares="the mean of the group's faces", fixed={"grouping": "mdav+refine"}),
     ),
     Entry(
         "k-same-furthest",
         "clusters get each other's mean",
-        "k-anonymity of the smallest cluster",
-        "1/smallest cluster, any recogniser",
-        "2k people",
-        _SUN,
-        _k_same_furthest,
-        ("k", "condition", "repair"),
-        coding="eigen",
+        *("k-anonymity of the smallest cluster", f"1/smallest cluster, {_ANY}", "2k people", _SUN),
+        Furthest,
+        {"release": "centroid"},
+        codings=("eigen", "pixel", *_MODELS),
+        aam={"zero_first_texture": True},
     ),
     Entry(
         "k-diff-furthest",
         "clusters change places, all faces stay different",
         "zero recognition in its own distance",
         "0 at rank 1, own distance only; falls to difference vectors",
-        "2k people, one image each",
-        _SUN,
-        _k_diff_furthest,
-        ("k", "condition", "repair"),
-        coding="eigen",
+        *("2k people, one image each", _SUN),
+        Furthest,
+        {"release": "shifted"},
+        codings=("eigen", "pixel", *_MODELS),
+        aam={"zero_first_texture": True},
     ),
     Entry(
         "epsilon-k-map",
         "each face equally like k people",
-        "(epsilon,k)-map",
-        "about 1/k, naive matching in its own coding",
-        "k people in the reference",
-        _TOWARDS,
+        *("(epsilon,k)-map", "about 1/k, naive matching in its own coding", "k people in the reference", _TOWARDS),
         EpsilonKMap,
-        ("k", "lam", "models", "epsilon", "sigma"),
+        codings=("pixel", "eigen", *_MODELS),
     ),
     Entry(
         "epsilon-map",
         "each face distorted until it is like no one",
-        "epsilon-map",
-        "none; likelihood below epsilon",
-        "a reference",
-        _TOWARDS,
-        _epsilon_map,
-        ("over", "epsilon", "sigma"),
-        codings=_PIXELS,
+        *("epsilon-map", "none; likelihood below epsilon", "a reference", _TOWARDS),
+        EpsilonMap,
     ),
     Entry(
         "wrong-map",
         "each face moved until somebody else is nearer",
-        "wrong-map",
-        "0 at rank 1, own distance only; true person at rank 2",
-        "2 people",
-        _TOWARDS,
+        *("wrong-map", "0 at rank 1, own distance only; true person at rank 2", "2 people", _TOWARDS),
         WrongMap,
-        ("margin",),
+        codings=("pixel", "eigen", *_MODELS),
     ),
     Entry(
         "average",
         "everyone gets the mean of all",
-        "k-anonymity, k = all people",
-        "1/n, any recogniser",
-        "2 people",
-        _NEWTON,
-        _average,
-        (),
-        codings=_PIXELS,
+        *("k-anonymity, k = all people", f"1/n, {_ANY}", "2 people", _NEWTON),
+        Average,
+    ),
+    Entry(
+        "fill",
+        "a smooth colour from what surrounds the face",
+        *_NONE,
+        *("photographs or video", "-"),
+        None,
+        codings=(),
+        scenes=InScenes(fills=True),
     ),
     Entry(
         "blackout",
         "everyone gets one plain face",
-        "k-anonymity, k = all people",
-        "1/n, any recogniser",
-        "2 people",
-        _NEWTON,
-        _blackout,
-        ("value",),
-        codings=_PIXELS,
+        *("k-anonymity, k = all people", f"1/n, {_ANY}", "2 people", _NEWTON),
+        Blackout,
+        scenes=_MASK,
     ),
-    Entry("bar-mask", "bar over the eyes", *_NONE, "landmarks", _NEWTON, BarMask, ("value",), codings=_PIXELS),
-    Entry("t-mask", "bar over eyes and nose", *_NONE, "landmarks", _NEWTON, TMask, ("value",), codings=_PIXELS),
-    Entry("pixelate", "blocks of p x p pixels", *_NONE, "-", _NEWTON, Pixelate, ("p",), codings=_PIXELS),
-    Entry("blur", "Gaussian blur", *_NONE, "-", _GROSS, Blur, ("sigma",), codings=_PIXELS),
-    Entry("threshold", "black and white", *_NONE, "-", _NEWTON, Threshold, ("t",), codings=_PIXELS),
-    Entry("noise", "m random pixels", *_NONE, "-", _NEWTON, Noise, ("m",), codings=_PIXELS),
-    Entry(
-        "noise-bw",
-        "black and white, m pixels flipped",
-        *_NONE,
-        "-",
-        _NEWTON,
-        FlipNoise,
-        ("m", "t"),
-        codings=_PIXELS,
-    ),
-    Entry(
-        "eigen-reduce",
-        "first e eigenfaces only",
-        *_NONE,
-        "e + 1 people",
-        "Phillips 2005",
-        EigenReduce,
-        ("e",),
-        codings=_PIXELS,
-    ),
+    Entry("pixelate", "blocks of p x p pixels", *_NONE, "-", _NEWTON, Pixelate, scenes=_MASK),
+    Entry("blur", "Gaussian blur", *_NONE, "-", _GROSS, Blur, scenes=_MASK),
+    Entry("threshold", "black and white", *_NONE, "-", _NEWTON, Threshold, scenes=_MASK),
+    Entry("noise", "m random pixels", *_NONE, "-", _NEWTON, Noise, scenes=_MASK),
+    Entry("noise-bw", "black and white, m pixels flipped", *_NONE, "-", _NEWTON, FlipNoise, scenes=_MASK),
+    Entry("bar-mask", "bar over the eyes", *_NONE, "landmarks", _NEWTON, BarMask, scenes=InScenes(needs_mesh=True)),
+    Entry("t-mask", "bar over eyes and nose", *_NONE, "landmarks", _NEWTON, TMask, scenes=InScenes(needs_mesh=True)),
+    Entry("eigen-reduce", "first e eigenfaces only", *_NONE, "e + 1 people", "Phillips 2005", EigenReduce),
 ):
-    register(_entry)
+    METHODS.add(_entry)

@@ -77,7 +77,7 @@ def test_compare_with_an_earlier_audit(run, people, after, tmp_path):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("--attackers", "oracle"), 2, "no attacker 'oracle'"),
+        (("--attackers", "oracle"), 2, "Unknown attacker 'oracle'"),
         (("--attackers", "sface,restored="), 2, "restored= needs the path"),
         (("--attackers", "restored=nowhere.onnx"), 6, "nowhere.onnx: there is no such file"),
         (("--scenarios", "magic"), 2, "no scenario 'magic'"),

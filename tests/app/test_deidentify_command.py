@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ksame.app.gathering import gather, places
 from ksame.errors import UsageError
 from ksame.scene.certificate import SceneCertificate
+from ksame.scene.paths import find_inputs, output_paths
 from ksame.synthetic.talking import write_talking_head
 
 FRAMES = 24
@@ -172,11 +172,12 @@ def test_metadata_goes_unless_named(photo, run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("-m", "magic"), "There is no method 'magic'"),
+        (("-m", "magic"), "Unknown method 'magic'"),
         (("-k", 1), "must be an integer in [2, 1000000]. Got 1"),
-        (("--cover", "hat"), "The 'cover' parameter of deidentify must be one of head, face"),
+        (("--cover", "hat"), "Unknown cover 'hat'. Choose one of: head, face"),
         (("--level", 3), "someone-else has no level"),
-        (("-m", "blackout", "--level", 3), "has no level"),
+        (("-m", "fill", "--level", 3), "has no level"),
+        (("-m", "blackout", "--level", 3), "'value' parameter of blackout must be a number in [0, 1]"),
         (("--from", "soon"), "The 'time' parameter of deidentify must be seconds"),
         (("--from", 4, "--to", 2), "--from must come before --to"),
         (("--region", "1,2,3"), "must be x,y,width,height"),
@@ -338,20 +339,20 @@ def test_names_never_collide(tmp_path):
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "a.jpg").write_bytes(b"x")
     words = [str(tmp_path / "a.jpg"), str(tmp_path / "a.JPG"), str(tmp_path / "x" / "a.jpg")]
-    found, many = gather(words, frames=False)
-    wanted = places(found, str(tmp_path / "out"), many=many, keep_names=True, container="mp4")
-    assert len({str(p).casefold() for p in wanted.destinations}) == 3
+    inputs = find_inputs(words)
+    wanted = output_paths(inputs, tmp_path / "out", keep_names=True, container="mp4")
+    assert len({str(p).casefold() for p in wanted.outputs}) == 3
     with pytest.raises(UsageError, match="is a file"):
-        places(found, words[0], many=many, keep_names=False, container=None)
+        output_paths(inputs, words[0])
 
 
 def test_the_order_of_files_says_nothing_about_their_names(tmp_path):
     for i in range(8):
         (tmp_path / f"{i}.png").write_bytes(bytes([i]))
-    first, _ = gather([str(tmp_path)], frames=False)
+    first = find_inputs([tmp_path]).files
     for i in range(8):
         (tmp_path / f"{i}.png").write_bytes(bytes([7 - i]))
-    again, _ = gather([str(tmp_path)], frames=False)
+    again = find_inputs([tmp_path]).files
     assert [7 - int(one.path.stem) for one in again] == [int(one.path.stem) for one in first]
 
 
@@ -450,7 +451,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(kind, done, film, start, r
     target, work = tmp_path / "safe.mp4", tmp_path / ".safe.mp4.ksame-work"
     words = ("deidentify", film, "-o", target, "--seed", 7, "--tracks", tmp_path / "tracks.json")
     process = start(*words)
-    wait_for((work / "000000" / "out").is_dir, process)
+    wait_for((work / "03-output" / "000000" / "out").is_dir, process)
     process.send_signal(kind)
     _, told = process.communicate(timeout=60)
     if kind == signal.SIGINT:

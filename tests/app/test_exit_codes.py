@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from ksame import REGISTRY, __version__
+from ksame import METHODS, __version__
 from ksame.app.cli import app
 from ksame.errors import ExitCode, OutputError
 from ksame.privacy import Linkage
@@ -23,16 +23,16 @@ def left_in(folder: Path) -> set[str]:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("-k", 1), "The 'k' parameter of KSame must be an integer"),
+        (("-k", 1), "The 'k' parameter of k-same must be an integer"),
         (("-k", -3), "Got -3"),
         (("-k", 13), r"an integer in [2, number of subjects = 12]. Got 13"),
         (("-k", "many"), "Invalid value"),
         (("-m", "k-diff-furthest", "-k", 7), "number of subjects / 2 = 6"),
-        (("-m", "k-same-magic"), "There is no recipe 'k-same-magic'. Choose one of: k-same-pixel"),
+        (("-m", "k-same-magic"), "Unknown method 'k-same-magic'. Did you mean 'k-same-"),
         (("-m", "blur", "-k", 3), "blur takes no 'k'. It takes: sigma"),
         (("-k", 3, "--epsilon", 0.1), "k-same-pixel takes no 'epsilon'"),
         (("-m", "average", "-k", 3), "average takes no 'k'. It takes: no parameters"),
-        (("-k", 3, "--level", 2), "k-same-pixel has no --level"),
+        (("-k", 3, "--level", 2), "k-same-pixel has no level"),
         (("-k", 3, "--coding", "eigen"), "The 'coding' parameter of k-same-pixel must be one of pixel"),
         (("-k", 3, "--components", 4), "number of components belongs to the eigen coding"),
         (("-k", 3, "--distance", "cosine"), "The 'distance' parameter"),
@@ -40,7 +40,10 @@ def left_in(folder: Path) -> set[str]:
         (("-m", "k-same-eigen", "-k", 3, "--components", 12), "an integer in [1, 11] for 12 rows"),
         (("-k", 3, "--select", "kind"), "'rare-Wq3' (2 people). Lower k, or choose --small-classes merge or drop"),
         (("-k", 11, "--select", "kind", "--small-classes", "drop"), "No class of 'kind' has the 11 people"),
-        (("-k", 3, "--select", "gender", "--small-classes", "ignore"), "'error', 'merge' or 'drop'"),
+        (
+            ("-k", 3, "--select", "gender", "--small-classes", "ignore"),
+            "'small_classes' parameter of k-same-select must be one of error, merge, drop",
+        ),
         (("-m", "blur", "--select", "gender"), "blur alters every face by itself"),
         (("-k", 3, "--size", "big"), "must be WIDTHxHEIGHT"),
         (("-k", 3, "--size", "2x2"), "The 'width' parameter of Template"),
@@ -181,7 +184,7 @@ def test_5_for_no_folder_at_all(run, tmp_path):
 
 def test_5_for_k_diff_furthest_with_several_images_of_a_person(run, pairs, tmp_path):
     result = run("release", pairs, "-o", tmp_path / "out", "-m", "k-diff-furthest", "-k", 2, code=5)
-    assert "needs one image a person" in result.stderr
+    assert "needs one image per person" in result.stderr
     assert left_in(tmp_path) == set()
 
 
@@ -305,7 +308,7 @@ def test_2_as_a_process_of_its_own(start, people, tmp_path):
     process = start("release", people, "-o", tmp_path / "out", "-k", 1)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert stderr.startswith("error: The 'k' parameter of KSame must be an integer")
+    assert stderr.startswith("error: The 'k' parameter of k-same must be an integer")
     assert "Traceback" not in stderr
 
 
@@ -320,12 +323,12 @@ def test_help(run, words):
 
 def test_methods_lists_every_recipe(run):
     shown = run("methods", code=0).stdout
-    assert [name for name in REGISTRY if name not in shown.split()] == []
+    assert [name for name in METHODS if name not in shown.split()] == []
 
 
 def test_methods_as_json_says_what_each_one_promises(run):
     told = json.loads(run("methods", "--json", code=0).stdout)
-    assert [entry["name"] for entry in told] == list(REGISTRY)
+    assert [entry["name"] for entry in told] == list(METHODS)
     assert all(entry[key] for entry in told for key in ("summary", "promise", "bound", "paper"))
 
 

@@ -7,11 +7,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from ksame import REGISTRY
+from ksame import METHODS
 from ksame.app.cli import app
-from ksame.app.release import LEVEL_NAMES
 from ksame.errors import ExitCode
-from ksame.scene.masking import MASKS
 
 VALUES = ("inf", "-inf", "nan", "1e300", "-1", "100000000000", "9" * 5000, "0x10", "\u00b2", "")
 WORDS = ("nan", "-1", VALUES[6], "")
@@ -29,7 +27,10 @@ FORMS = {
     "faces": ("synthetic:{}", "synthetic:2x{}"),
 }
 """How a number is spelt in options that take more than a number."""
-BY_METHOD = {"release": tuple(REGISTRY), "deidentify": ("someone-else", *MASKS)}
+BY_METHOD = {
+    "release": [entry.name for entry in METHODS.values() if entry.for_sets],
+    "deidentify": [entry.name for entry in METHODS.values() if entry.scenes.works],
+}
 BASES = {
     "release": ("{people}", "-o", "out"),
     "verify": ("{published}",),
@@ -78,12 +79,12 @@ def calls(name, option, places):
     for method in BY_METHOD.get(name, (None,)):
         if name == "deidentify" and option.name not in ("k", "level") and method != "pixelate":
             continue
-        if name == "release" and option.name not in REGISTRY[method].accepts:
-            takes_level = option.name == "level" and set(LEVEL_NAMES) & set(REGISTRY[method].accepts)
+        if name == "release" and option.name not in METHODS[method].parameters:
+            takes_level = option.name == "level" and METHODS[method].level is not None
             if not takes_level and method != "k-same-pixel":
                 continue
         chosen = [] if method is None or option.name == "method" else ["-m", method]
-        needs_k = name == "release" and option.name != "k" and "k" in REGISTRY[method].accepts
+        needs_k = name == "release" and option.name != "k" and "k" in METHODS[method].parameters
         yield [*name.split(), *base, *chosen, *(("-k", "3") if needs_k else ())]
 
 

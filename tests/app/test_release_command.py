@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ksame import REGISTRY, Linkage
+from ksame import METHODS, Linkage
 from ksame.faces.reading import decode_png
 from ksame.files import EPOCH
 from ksame.privacy.certificate import Certificate
@@ -89,11 +89,11 @@ def test_the_schema_refuses_what_does_not_belong(published):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in REGISTRY if "pixel" in REGISTRY[name].codings or name == "k-same-eigen"]
+    "name", [name for name in METHODS if "pixel" in METHODS[name].codings or name == "k-same-eigen"]
 )
 def test_every_recipe_releases_certifies_tells_nothing_and_verifies(run, people, tmp_path, name):
     levels = {"eigen-reduce": ("--level", 4), "noise": ("--level", 200), "noise-bw": ("--level", 200)}
-    words = levels.get(name, ("-k", 3) if "k" in REGISTRY[name].accepts else ())
+    words = levels.get(name, ("-k", 3) if "k" in METHODS[name].parameters else ())
     link = tmp_path / "linkage.json"
     result = run("release", people, "-o", tmp_path / "out", "-m", name, *words, "--link-table", link)
     assert result.exit_code in (0, 3), result.stderr

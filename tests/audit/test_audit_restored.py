@@ -81,7 +81,7 @@ def test_registered_faces_are_restored_too(weights):
     [
         ("restored=", UsageError, "restored= needs the path of a network"),
         ("restored=absent.onnx", ModelError, r"absent\.onnx: there is no such file"),
-        ("oracle+restored=absent.onnx", UsageError, "no attacker 'oracle'"),
+        ("oracle+restored=absent.onnx", UsageError, "Unknown attacker 'oracle'"),
     ],
 )
 def test_restorers_that_there_are_not(album, negatives, attacker, error, message):

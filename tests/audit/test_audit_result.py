@@ -187,7 +187,7 @@ def test_registered_faces_of_two_sizes(album, blurred):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"attackers": ["oracle"]}, "no attacker 'oracle'. Known: eigenfaces"),
+        ({"attackers": ["oracle"]}, "Unknown attacker 'oracle'. Choose one of: eigenfaces"),
         ({"scenarios": ["magic"]}, "no scenario 'magic'. Known: naive"),
         ({"attackers": []}, "at least one attacker"),
     ],

@@ -15,6 +15,7 @@ from ksame.methods.adhoc import (
     Pixelate,
     Threshold,
     TMask,
+    at,
     cover,
     eigen_reduce,
     flip_noise,
@@ -93,7 +94,7 @@ def test_masks_cover_the_landmarks_and_little_else():
 def test_levels_rise_to_the_strongest(level):
     levels = list(level.levels((134, 99, 3)))
     assert levels == sorted(set(levels))
-    strongest = level.at(levels[-1])
+    strongest = at(level, levels[-1])
     image = RNG.random((1, 134, 99, 3))
     assert strongest.apply(image, np.random.default_rng(0)).shape == image.shape
 

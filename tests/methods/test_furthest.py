@@ -108,7 +108,7 @@ def test_a_face_that_fails_after_rounding_is_withheld(faces, monkeypatch):
 
 
 def test_repeated_subjects_are_refused_with_the_reason(family):
-    with pytest.raises(InputError, match="needs one image a person"):
+    with pytest.raises(InputError, match="needs one image per person"):
         deidentify(family, recipe("k-diff-furthest", k=2), seed=0)
 
 

@@ -213,10 +213,10 @@ def test_faces_that_stay_too_likely_are_counted_and_said(faces, over):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: EpsilonMap(epsilon=0.0), "'epsilon' parameter of EpsilonMap must be a number in \\(0, 1\\)"),
+        (lambda: EpsilonMap(epsilon=0.0), "'epsilon' parameter of epsilon-map must be a number in \\(0, 1\\)"),
         (lambda: EpsilonMap(sigma=-1.0), "'sigma' parameter"),
         (lambda: recipe("epsilon-map", over="t-mask"), "'over' parameter of epsilon-map must be one of pixelate"),
-        (lambda: EpsilonKMap(k=1), "'k' parameter of EpsilonKMap must be an integer of at least 2. Got 1"),
+        (lambda: EpsilonKMap(k=1), "'k' parameter of epsilon-k-map must be an integer of at least 2. Got 1"),
         (lambda: EpsilonKMap(lam=-1), "'lam' parameter"),
         (lambda: EpsilonKMap(models="all"), "'models' parameter"),
         (lambda: WrongMap(margin=0), "'margin' parameter"),

@@ -1,4 +1,4 @@
-"""Frames between others: heads that keep calm are mixed from those before and after, and nothing else changes."""
+"""Frames between others: heads like those before and after are mixed of both, bent, and nothing else changes."""
 
 from dataclasses import replace
 from itertools import islice
@@ -7,6 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
+from ksame.heads.between import Made, between
 from ksame.heads.head import Head, Region, filled
 from ksame.heads.surrogate import draw_surrogate
 from ksame.models.finisher import Finisher
@@ -66,7 +67,7 @@ def blinking(cast, frame):
     return replace(cast, tracks=(replace(track, points=points),))
 
 
-def test_the_network_is_asked_in_one_frame_of_three_while_a_head_keeps_calm(scene, network):
+def test_the_network_is_asked_in_one_frame_of_three_while_a_head_changes_little(scene, network):
     made, count = asked(scene, network)
     assert len(made) == len(scene[0])
     assert count == 5, "frames 0, 3, 6 and 9, and the last, after which there is none"
@@ -137,5 +138,31 @@ def test_an_error_on_the_way_is_raised(scene, network):
     with pytest.raises(OSError, match="ends here"):
         list(composed(broken(), composer(scene[1], network)))
     bad = [*scene[0][:4], replace(scene[0][4], pixels=cv2.cvtColor(scene[0][4].pixels, cv2.COLOR_RGB2GRAY))]
-    with pytest.raises((ValueError, IndexError)):
+    with pytest.raises((ValueError, IndexError, cv2.error)):
         list(composed(bad, composer(scene[1], network)))
+
+
+def test_a_head_that_moves_is_bent_to_where_it_is_and_not_doubled():
+    """Between a shape on the left and the same on the right there is one in the middle; plain mixing shows two."""
+    points = np.random.default_rng(0).uniform(0.2, 0.8, (478, 2))
+
+    def made(x):
+        square = np.full((128, 128, 3), -1, dtype=np.float32)
+        cv2.circle(square, (x, 64), 12, (1, 1, 1), -1)
+        return Made(points + np.array([(x - 64) / 128, 0]), square)
+
+    mixed = between(made(61), points, made(67), 0.5)
+    assert mixed is not None
+    assert (
+        np.abs(mixed - made(64).square).mean()
+        < 0.3 * np.abs((made(61).square + made(67).square) / 2 - made(64).square).mean()
+    )
+
+
+@pytest.mark.parametrize("away", [0.0, 0.03])
+def test_a_head_unlike_both_beside_it_has_to_be_made(away):
+    points = np.random.default_rng(0).uniform(0.2, 0.8, (478, 2))
+    one = Made(points, np.zeros((128, 128, 3), dtype=np.float32))
+    now = points.copy()
+    now[13] += away
+    assert (between(one, now, one, 0.5) is None) == (away > 0)

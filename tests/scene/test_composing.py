@@ -6,8 +6,8 @@ import pytest
 from ksame.errors import UsageError
 from ksame.heads.surrogate import draw_surrogate
 from ksame.scene.composing import Composer, Plan, Treatment
+from ksame.scene.filling import rectangle
 from ksame.scene.looking import look
-from ksame.scene.masking import rectangle
 from ksame.scene.people import join, treatments
 from ksame.scene.sightings import Cast, Person
 from scene.walkers import background, clip, paste

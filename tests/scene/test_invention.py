@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import ksame
+from ksame.heads.covers import COVERS, HEAD
 from ksame.heads.drawing import _mesh, draw
-from ksame.heads.head import Cover, Head, Region, expression_of, filled, neutral_shape, wearing
+from ksame.heads.head import Head, Region, expression_of, filled, neutral_shape, wearing
 from ksame.heads.invention import Invention, invent, taken_away
 from ksame.heads.surrogate import bank, draw_surrogate, tone_of, toned
 from ksame.models import BLENDSHAPES, detect
@@ -17,8 +18,8 @@ from ksame.models.finisher import finisher
 from ksame.models.mesh import FaceMesh
 from ksame.privacy.invention import InventedRegion
 from ksame.scene.composing import Composer, Plan, Treatment
+from ksame.scene.filling import outline_of
 from ksame.scene.looking import look
-from ksame.scene.masking import outline_of
 from ksame.scene.neutral import neutral_of
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, OUTLINE, with_forehead
@@ -51,7 +52,7 @@ def couple():
     return frames, cast
 
 
-def invention(portrait, cover=Cover.HEAD, shift=(0.0, 0.0), seed=0):
+def invention(portrait, cover=HEAD, shift=(0.0, 0.0), seed=0):
     _, mesh = portrait
     head = Head.of(np.asarray(mesh.points, dtype=np.float64) + np.array([*shift, 0.0]))
     neutral = neutral_shape(head.aligned, expression_of(mesh.blendshapes))
@@ -79,7 +80,7 @@ def hidden_by(cast, plans, frame, cover):
     return hidden
 
 
-@pytest.mark.parametrize("cover", Cover)
+@pytest.mark.parametrize("cover", COVERS.values(), ids=list(COVERS))
 @pytest.mark.parametrize("treatments", [("replace", "replace"), ("replace", "mask")])
 def test_noise_in_the_regions_of_a_film_changes_no_byte(couple, cover, treatments):
     """The promise itself: same tracks, same plan, other pixels inside, same picture."""
@@ -113,7 +114,7 @@ def test_the_check_notices_a_picture_that_reads_what_it_hides(couple):
     assert InventedRegion().check(render, frame.pixels, hidden, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("cover", Cover)
+@pytest.mark.parametrize("cover", COVERS.values(), ids=list(COVERS))
 def test_the_region_is_new_and_what_lies_beyond_is_kept_to_the_bit(portrait, cover):
     pixels, _ = portrait
     what = invention(portrait, cover)
@@ -124,7 +125,7 @@ def test_the_region_is_new_and_what_lies_beyond_is_kept_to_the_bit(portrait, cov
     assert (out[inside] != pixels[inside]).any(axis=1).mean() > 0.9
 
 
-@pytest.mark.parametrize("cover", Cover)
+@pytest.mark.parametrize("cover", COVERS.values(), ids=list(COVERS))
 def test_all_of_the_face_lies_in_the_region(portrait, cover):
     _, mesh = portrait
     what = invention(portrait, cover)
@@ -132,7 +133,7 @@ def test_all_of_the_face_lies_in_the_region(portrait, cover):
     inside = filled(portrait[0].shape, what.region.outline) > 0
     height, width = inside.shape
     used = points[np.setdiff1d(np.arange(len(points)), OUTLINE)].round().astype(int).clip(0, (width - 1, height - 1))
-    assert inside[used[:, 1], used[:, 0]].mean() > (0.999 if cover is Cover.HEAD else 0.95)
+    assert inside[used[:, 1], used[:, 0]].mean() > (0.999 if cover is HEAD else 0.95)
 
 
 def test_the_region_does_not_tell_the_contour_that_it_hides(portrait):

@@ -216,7 +216,7 @@ def test_what_is_in_doubt_is_masked_unless_kept_by_name():
 
 
 def test_the_mask_of_what_is_in_doubt_is_not_larger_than_needed():
-    from ksame.scene.masking import outline_of
+    from ksame.scene.filling import outline_of
 
     box = (100.0, 50.0, 40.0, 50.0)
     sure, unsure = (outline_of(Face(box, confirmed=confirmed))[0] for confirmed in (True, False))

@@ -11,18 +11,18 @@ import pytest
 
 from ksame.errors import InputError, OutputError
 from ksame.files import hash_tree
-from ksame.heads import Cover
+from ksame.heads import HEAD
 from ksame.models import SFace
 from ksame.privacy.findings import passed
 from ksame.scene.at_risk import AtRisk, Shown, as_csv, count_risks, stretches
 from ksame.scene.certificate import SceneCertificate, certify
 from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Plan, StandIn, Treatment
+from ksame.scene.config import JobConfig
 from ksame.scene.linkage import SceneLinkage, link
 from ksame.scene.people import Everyone
-from ksame.scene.pipeline import Done, Job, Options, Result
+from ksame.scene.result import FileResult, JobResult
 from ksame.scene.sightings import Cast, Person, Track
-from ksame.scene.work import Finished, Work, may_replace
 from ksame.verification import certificate_of, verify
 
 FOLDER = Path("/nowhere/out")
@@ -44,22 +44,22 @@ def track(number: int, person: str) -> Track:
 
 def result(
     plans: Mapping[str, Plan], k_real: int | None, at_risk: tuple[AtRisk, ...] = (), likeness: float = 0.23456
-) -> Result:
+) -> JobResult:
     names = list(plans)
     cast = Cast((10, 10), 3, tuple(Person(n, None) for n in names), tuple(track(i, n) for i, n in enumerate(names)))
-    done = Done(Job(Path("/secret/ann.mp4"), FOLDER / "000001.mp4"), 3, tuple(names), at_risk, {"000001.mp4": "ab"})
+    done = FileResult(Path("/secret/ann.mp4"), FOLDER / "000001.mp4", 3, tuple(names), at_risk, {"000001.mp4": "ab"})
     replaced = {n: 0 for n in names if plans[n].treatment is Treatment.REPLACE}
     counted = {n: i % (k_real or 1) for i, n in enumerate(replaced)}
     judge = Judge(SFace.name, SFace.threshold)
-    choice = Choice(plans, replaced, dict.fromkeys(replaced, likeness), counted, judge, shared=k_real is not None)
-    return Result((done,), {}, choice, Everyone({(0, n): n for n in names}), (cast,), 987654321)
+    choice = Choice(plans, replaced, dict.fromkeys(replaced, likeness), counted, judge)
+    return JobResult((done,), {}, choice, Everyone({(0, n): n for n in names}), (cast,), 987654321)
 
 
-REPLACED = Plan(Treatment.REPLACE, None, Cover.HEAD)
+REPLACED = Plan(Treatment.REPLACE, None, HEAD)
 
 
 def certified(plans, k_real=None, options=None, at_risk=()):
-    made = certify(result(plans, k_real, at_risk), options or Options(), FOLDER)
+    made = certify(result(plans, k_real, at_risk), options or JobConfig(), FOLDER)
     jsonschema.validate(json.loads(made.to_json()), SceneCertificate.shipped_schema())
     return made
 
@@ -84,7 +84,7 @@ def test_one_real_person_is_no_anonymity():
 
 
 def test_nothing_of_the_originals_is_in_it():
-    options = Options(span=(12.5, 77.25), keep=("P2",))
+    options = JobConfig(span=(12.5, 77.25), keep=("P2",))
     made = certified({"P1": REPLACED, "P2": Plan(Treatment.KEEP)}, 1, options)
     text = made.to_json().decode()
     for secret in ("ann", "secret", "987654321", "12.5", "77.25", "0.23456", "P1", "P2"):
@@ -98,38 +98,39 @@ def test_nothing_of_the_originals_is_in_it():
 def test_how_alike_somebody_is_cannot_be_read_from_it():
     """In a batch of one person the worst likeness is that person's own: a test for guesses of who it is."""
     told = {
-        certify(result({"P1": REPLACED}, 1, likeness=value), Options(), FOLDER).to_json() for value in (-0.1, 0.1, 0.3)
+        certify(result({"P1": REPLACED}, 1, likeness=value), JobConfig(), FOLDER).to_json()
+        for value in (-0.1, 0.1, 0.3)
     }
     assert len(told) == 1
     fractions = [v for v in json.loads(told.pop())["likeness"].values() if isinstance(v, float)]
     assert fractions == [SFace.threshold]
-    again = certify(result({"P1": REPLACED}, 1, likeness=0.9), Options(), FOLDER)
+    again = certify(result({"P1": REPLACED}, 1, likeness=0.9), JobConfig(), FOLDER)
     assert again.likeness is not None
     assert again.likeness.recognised
 
 
 @pytest.mark.parametrize(("method", "words"), [("someone-else", "does not exist"), ("k-same-m", "mean of the group")])
 def test_each_method_promises_only_its_own(method, words):
-    assert words in certified({"P1": REPLACED}, 1, Options(method=method)).statement
+    assert words in certified({"P1": REPLACED}, 1, JobConfig(method=method)).statement
 
 
 def test_masks_promise_nothing():
-    made = certified({"P1": Plan(Treatment.MASK)}, options=Options(method="blur"))
+    made = certified({"P1": Plan(Treatment.MASK)}, options=JobConfig(method="blur"))
     assert (made.k, made.k_real, made.likeness) == (None, None, None)
     assert "nothing is promised" in made.statement
 
 
 def test_what_is_perhaps_no_face_counts_as_nobody():
     given = result({"P1": REPLACED, "U1": Plan(Treatment.MASK)}, 1)
-    made = certify(replace(given, everyone=replace(given.everyone, unsure=frozenset({"U1"}))), Options(), FOLDER)
+    made = certify(replace(given, everyone=replace(given.everyone, unsure=frozenset({"U1"}))), JobConfig(), FOLDER)
     assert (made.counts.people, made.counts.masked, made.counts.not_sure) == (1, 0, 1)
 
 
 def test_whoever_is_shown_in_some_frames_is_kept_and_nothing_else():
     given = result({"P1": REPLACED, "P2": REPLACED, "U1": Plan(Treatment.MASK)}, 1)
     shown = (Shown("P2", "before or after the span"), Shown("P9", "taken out"), Shown("U1", "kept", confirmed=False))
-    given = replace(given, done=(replace(given.done[0], shown=shown),))
-    made = certify(replace(given, everyone=replace(given.everyone, unsure=frozenset({"U1"}))), Options(), FOLDER)
+    given = replace(given, files=(replace(given.files[0], shown=shown),))
+    made = certify(replace(given, everyone=replace(given.everyone, unsure=frozenset({"U1"}))), JobConfig(), FOLDER)
     assert (made.counts.people, made.counts.kept, made.counts.replaced, made.counts.masked) == (3, 2, 1, 0)
     assert (made.counts.not_sure, made.counts.not_sure_kept) == (0, 1)
     assert "2 of 3 people are left as they are" in made.warnings[0]
@@ -154,7 +155,7 @@ def test_stretches_keep_people_apart_and_reasons_together():
 def test_the_linkage_is_written_once(tmp_path):
     plans = {"P1": REPLACED, "P2": Plan(Treatment.KEEP)}
     made = result(plans, 1)
-    table = link(made, certify(made, Options(), FOLDER))
+    table = link(made, certify(made, JobConfig(), FOLDER))
     path = tmp_path / "link.json"
     table.write(path)
     assert SceneLinkage.read(path) == table
@@ -182,20 +183,3 @@ def test_a_certificate_that_points_elsewhere_is_not_followed(tmp_path):
     path.write_text(json.dumps({"schema": "ksame/scene-certificate"}))
     with pytest.raises(InputError, match="not a valid certificate of scenes"):
         verify(path)
-
-
-def test_work_knows_what_is_finished(tmp_path):
-    out = tmp_path / "a.png"
-    work = Work.begin(tmp_path / "work", ["f"], "o", 5, resume=False)
-    work.place(0).mkdir()
-    assert not may_replace(work.folder, 0)
-    work.ending(0)
-    assert may_replace(work.folder, 0)
-    out.write_bytes(b"done")
-    finished = Finished(1, hash_tree(out), (AtRisk("P1", 0, 0, 0.0, 0.0, "small"),), ("sound",), (Shown("P2", "kept"),))
-    work.done(0, finished)
-    again = Work.begin(tmp_path / "work", ["f"], "o", None, resume=True)
-    assert again.seed == 5
-    assert again.finished(0, out) == finished
-    out.write_bytes(b"changed")
-    assert again.finished(0, out) is None

@@ -11,9 +11,10 @@ from ksame.privacy.findings import conclusion, passed
 from ksame.scene.certificate import SceneCertificate, certify
 from ksame.scene.choosing import Choice
 from ksame.scene.composing import Plan, Treatment
+from ksame.scene.config import JobConfig
 from ksame.scene.linkage import SceneLinkage
 from ksame.scene.people import Everyone
-from ksame.scene.pipeline import Done, Job, Options, Result
+from ksame.scene.result import FileResult, JobResult
 from ksame.scene.sightings import Cast, Person
 from ksame.verification import certificate_of, verify
 from scene_release import write_scene_release
@@ -190,10 +191,10 @@ def test_one_thing_said_twice_is_refused(released):
 
 def test_leaving_everyone_is_not_called_a_mask():
     place = Path("/nowhere/out/a.png")
-    done = Done(Job(Path("/in.png"), place), 1, ("P1",), (), {"a.png": "00"})
+    done = FileResult(Path("/in.png"), place, 1, ("P1",), (), {"a.png": "00"})
     cast = Cast((8, 8), 1, (Person("P1", None),), ())
     kept = Choice({"P1": Plan(Treatment.KEEP)})
-    made = certify(Result((done,), {}, kept, Everyone({(0, "P1"): "P1"}), (cast,), 5), Options(), place.parent)
+    made = certify(JobResult((done,), {}, kept, Everyone({(0, "P1"): "P1"}), (cast,), 5), JobConfig(), place.parent)
     assert "masked" not in made.statement
     assert "left as they are" in made.statement
 

@@ -58,5 +58,5 @@ def test_the_whole_region_of_an_invented_head_is_touched():
     touched = Touched(composer).of(frame, composed)
     assert (composed != frame.pixels).any()
     (face,) = cast.at(0)
-    assert touched[taken_away(picture.shape, [composer._invention(face).invention.region.outline])].all()
+    assert touched[taken_away(picture.shape, [composer._invention(face, 0).invention.region.outline])].all()
     assert touched.mean() < 0.7

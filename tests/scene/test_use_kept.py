@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ksame.scene.pipeline import Job, Options, deidentify_scenes
+from ksame.scene.config import Job
+from ksame.scene.job import run
 from ksame.synthetic.talking import write_talking_head
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -14,8 +15,8 @@ from benchmarks.scene_use import compare, measure
 
 def kept_in(clip, folder, seed=1):
     made = folder / f"made-{seed}.mp4"
-    result = deidentify_scenes([Job(clip, made)], Options(), work=folder / "work", seed=seed)
-    assert not [risk for risk in result.done[0].at_risk if risk.person == "P1"]
+    result = run(Job([(clip, made)], folder / "work", seed=seed))
+    assert not [risk for risk in result.files[0].at_risk if risk.person == "P1"]
     return compare(measure(clip), measure(made))
 
 

@@ -14,13 +14,15 @@ from rich.table import Table
 
 from ksame.app import talk
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
+from ksame.models import RECOGNISERS
 
 if TYPE_CHECKING:
     from ksame.audit import AuditResult
     from ksame.audit.sight import View
 
+PIXEL_ATTACKERS = ("eigenfaces", "mahalanobis")
 DEFAULT = ("eigenfaces", "sface")
-"""The attackers asked by default, as in :mod:`ksame.audit.attackers`, which takes long to load."""
+"""The attackers on pixels, and those asked by default, as in :mod:`ksame.audit.attackers`, which takes long to load."""
 SCENARIOS = (
     *("naive", "reverse", "parrot", "pooled", "automatic-parrot"),
     *("enhancement", "learned-inverse", "difference", "differencing", "insider"),
@@ -39,8 +41,9 @@ def audit_command(
     attackers: Annotated[
         str,
         typer.Option(
-            help="Recognisers: eigenfaces, mahalanobis, sface, dlib, or paths of ONNX files. restored=FILE.onnx lets a "
-            "network restore the released faces first and sface look at them; dlib+restored=FILE.onnx: dlib."
+            help=f"Recognisers: {', '.join((*PIXEL_ATTACKERS, *RECOGNISERS))}, or paths of ONNX files. "
+            "restored=FILE.onnx lets a network restore the released faces first and sface look at them; "
+            "dlib+restored=FILE.onnx: dlib."
         ),
     ] = ",".join(DEFAULT),
     scenarios: Annotated[

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Column, Table
 
 from ksame.app import audit as auditing
 from ksame.app import models, talk
+from ksame.app.options import SETS, described, level_help, with_parameters
 from ksame.app.reproduce import reproduce_command
 from ksame.app.scene import deidentify_command, people_command
 from ksame.app.verdict import tell_findings
 from ksame.errors import ExitCode, UsageError, parameter_error
 from ksame.faces import Template
+from ksame.heads import COVERS
+from ksame.methods import Select
+from ksame.models import RECOGNISERS
+from ksame.parameters import specs
 from ksame.privacy.findings import passed
 from ksame.privacy.signing import load_public_key
-from ksame.recipes import REGISTRY
+from ksame.recipes import METHODS
 from ksame.version import __version__
 
 app = typer.Typer(
@@ -62,6 +67,7 @@ def parse_size(size: str | None) -> Template | None:
 
 @app.command()
 @talk.guarded
+@with_parameters
 def release(
     faces: Annotated[
         str,
@@ -72,41 +78,20 @@ def release(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")],
     method: Annotated[str, typer.Option("--method", "-m", help="Recipe; see: ksame methods.")] = "k-same-pixel",
-    k: Annotated[int | None, typer.Option("--k", "-k", help="How many people share a face.")] = None,
+    params: dict[str, Any] | None = None,
     select: Annotated[
         str | None, typer.Option(help="Label to keep, such as gender or expression (k-Same-Select).")
     ] = None,
-    small_classes: Annotated[
-        str, typer.Option(help="Classes with fewer than k people: error, merge or drop.")
-    ] = "error",
-    grouping: Annotated[
-        str | None,
-        typer.Option(help="greedy (the papers'), mdav, greedy+refine or mdav+refine (least loss)."),
-    ] = None,
+    small_classes: Annotated[str, typer.Option(help=described(specs(Select)["small_classes"]))] = "error",
     coding: Annotated[str | None, typer.Option(help="pixel, eigen, model (shipped), aam (built on the set).")] = None,
     portrait: Annotated[
         bool, typer.Option("--portrait", help="k-same-m: show faces as whole natural heads on a plain background.")
     ] = False,
-    surrogate: Annotated[str | None, typer.Option(help="k-same-m: mean, or someone-else who does not exist.")] = None,
     components: Annotated[
         float | None, typer.Option(help="Eigenfaces to keep: a number, or a share of variance below 1.")
     ] = None,
     distance: Annotated[str | None, typer.Option(help="eigen: seek neighbours among eigenface coefficients.")] = None,
-    condition: Annotated[str | None, typer.Option(help="Furthest methods: paper, tight or exact.")] = None,
-    repair: Annotated[
-        bool | None, typer.Option("--repair/--no-repair", help="Furthest methods: place leftovers.")
-    ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="epsilon of the maps.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="Width of a blur, or scale of the maps' likelihood.")] = None,
-    lam: Annotated[float | None, typer.Option("--lambda", help="(epsilon,k)-map: weight of the change.")] = None,
-    models: Annotated[
-        str | None, typer.Option(help="(epsilon,k)-map: a person is the mean of its images, or images.")
-    ] = None,
-    over: Annotated[str | None, typer.Option(help="epsilon-map: pixelate, blur or noise.")] = None,
-    margin: Annotated[float | None, typer.Option(help="wrong-map: how far beyond the border.")] = None,
-    level: Annotated[
-        float | None, typer.Option(help="Strength of an ad-hoc mask: p, sigma, t, m, e or grey value.")
-    ] = None,
+    level: Annotated[float | None, typer.Option(help=level_help(SETS))] = None,
     labels: Annotated[Path | None, typer.Option(help="labels.csv elsewhere.")] = None,
     size: Annotated[str | None, typer.Option(help="Register to this size, such as 99x134; needs landmarks.")] = None,
     reference: Annotated[Path | None, typer.Option(help="Folder of other people, or builtin, for the maps.")] = None,
@@ -136,19 +121,6 @@ def release(
     The release folder holds faces/000001.png and so on, certificate.json and contact-sheet.png, and nothing that tells
     who became whom.
     """
-    params = {
-        "k": k,
-        "grouping": grouping,
-        "surrogate": surrogate,
-        "condition": condition,
-        "repair": repair,
-        "epsilon": epsilon,
-        "sigma": sigma,
-        "lam": lam,
-        "models": models,
-        "over": over,
-        "margin": margin,
-    }
     from ksame.app.release import Options, run_release
     from ksame.app.source import Request
 
@@ -156,7 +128,7 @@ def release(
         source=Request(faces, labels, parse_size(size), skip_unreadable),
         output=output,
         method=method,
-        params={name: value for name, value in params.items() if value is not None},
+        params=params or {},
         level=level,
         coding=coding,
         portrait=portrait,
@@ -250,17 +222,41 @@ def verify_command(
 @app.command()
 @talk.guarded
 def methods(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """List every recipe: what it does, what it promises, what it needs, which paper it comes from."""
+    """List every method, cover and recogniser: what it does, what it promises and needs, where it comes from."""
     if as_json:
-        fields = ("name", "summary", "promise", "bound", "needs", "paper", "accepts", "codings")
-        talk.emit([{field: getattr(entry, field) for field in fields} for entry in REGISTRY.values()])
+        told = ("name", "summary", "promise", "bound", "needs", "paper", "codings", "masks")
+        talk.emit(
+            [
+                {
+                    **{field: getattr(entry, field) for field in told},
+                    "accepts": list(entry.parameters),
+                    "params": entry.schema(),
+                    "scenes": entry.scenes.works,
+                }
+                for entry in METHODS.values()
+            ]
+        )
         return
-    table = Table(Column("name", no_wrap=True), "what it does", "promise", "bound on recognition", "needs", "paper")
-    for entry in REGISTRY.values():
-        table.add_row(entry.name, entry.summary, entry.promise, entry.bound, entry.needs, entry.paper)
+    table = Table(
+        *(Column("name", no_wrap=True), "what it does", "promise", "bound on recognition", "needs", "paper", "works on")
+    )
+    for entry in METHODS.values():
+        places = [place for place, works in (("face sets", entry.for_sets), ("scenes", entry.scenes.works)) if works]
+        words = (entry.summary, entry.promise, entry.bound, entry.needs, entry.paper)
+        table.add_row(entry.name, *words, ", ".join(places))
     talk.show(table)
+    covers = Table(Column("cover", no_wrap=True), "what is invented", "what it leaves")
+    for cover in COVERS.values():
+        covers.add_row(cover.name, cover.summary, cover.leaks)
+    talk.show(covers)
+    recognisers = Table(Column("recogniser", no_wrap=True), "what it is", "weights")
+    for each in RECOGNISERS.values():
+        recognisers.add_row(each.name, each.summary, each.licence)
+    talk.show(recognisers)
     talk.say(
-        "Every recipe whose people share faces also takes --select LABEL. All promises are about the face region only."
+        "Every method whose people share faces also takes --select LABEL. All promises are about the face region only. "
+        "In scenes a mask promises nothing, and others promise only that the people of a group share one surrogate "
+        "identity."
     )
 
 

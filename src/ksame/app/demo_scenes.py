@@ -9,11 +9,10 @@ from pathlib import Path
 from rich.markup import escape
 
 from ksame.app import talk
-from ksame.app.gathering import gather, make_folders, places
-from ksame.app.scene_report import publish, show
+from ksame.app.scene_report import show
 from ksame.errors import OutputError, PrivacyWarning
 from ksame.privacy.findings import passed
-from ksame.scene.pipeline import Job, Options, deidentify_scenes
+from ksame.scene.release import ReleaseOptions, deidentify_media
 from ksame.verification import verify
 
 
@@ -25,24 +24,12 @@ def demo_scenes(folder: Path, *, force: bool) -> None:
         _write_originals(before)
     except OSError as error:
         raise OutputError(f"{before}: cannot be written ({error.strerror}).") from error
-    found, many = gather([str(before)], frames=False)
-    wanted = places(found, str(after), many=many, keep_names=True, container=None)
-    make_folders(wanted)
-    options = Options()
-    with warnings.catch_warnings():
+    options = ReleaseOptions(keep_names=True, review=review, force=force)
+    with warnings.catch_warnings(), talk.bars() as on_progress:
         warnings.simplefilter("ignore", PrivacyWarning)  # nobody's secrets are on this sheet
-        result = deidentify_scenes(
-            [Job(one.path, place) for one, place in zip(found, wanted.destinations, strict=True)],
-            options,
-            work=wanted.work,
-            force=force,
-            track=talk.track,
-            on_done=lambda done: publish(
-                done, options, wanted, key=None, review=review, link_table=None, resumed=False
-            ),
-        )
-    show(result, wanted)
-    good = passed(verify(wanted.certificate))
+        release = deidentify_media(before, f"{after}/", options=options, on_progress=on_progress)
+    show(release)
+    good = passed(verify(release.paths.certificate))
     talk.say(
         f"before       {escape(str(before))}\n"
         f"after        {escape(str(after))} ({'verified' if good else 'NOT VERIFIED'})\n"

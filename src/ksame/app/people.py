@@ -15,18 +15,15 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from ksame.app import talk
-from ksame.app.gathering import Found
 from ksame.app.scene_report import clock
-from ksame.errors import InputError, UsageError
 from ksame.faces.faceset import ByteArray
-from ksame.models import SFace
-from ksame.scene.first_pass import look_at, tracks_for
-from ksame.scene.looking import Looking
-from ksame.scene.looking.threads import one_opencv_thread
-from ksame.scene.media import Damaged, Media, open_media
-from ksame.scene.people import Everyone, join
+from ksame.scene.config import Job, JobConfig
+from ksame.scene.frames import Frames
+from ksame.scene.job import find_people
+from ksame.scene.media import Media
+from ksame.scene.paths import Inputs
+from ksame.scene.people import Everyone
 from ksame.scene.review import Row, crop, sheet
-from ksame.scene.running import Brake, Counted, each
 from ksame.scene.sightings import Cast, Track
 
 _THUMBNAILS = 3
@@ -70,41 +67,16 @@ class Listing:
     sheet: ByteArray | None
 
 
-def listing(
-    found: Sequence[Found], *, workers: int, sheet: bool, damaged: Damaged = "refuse", tracks: Path | None = None
-) -> Listing:
-    """Look at all files and find the same people in them; with tracks, who is in the only file is read from there."""
-    if tracks is not None and len(found) != 1:
-        raise UsageError("Tracks belong to one file; give them with that file alone.")
-    with tempfile.TemporaryDirectory(prefix="ksame-people-") as work:
-        brake = Brake()
-        recogniser = SFace()
-        inner = talk.track if len(found) == 1 else brake.track
-
-        def one(numbered: tuple[int, Found]) -> tuple[Media, Cast] | InputError:
-            number, item = numbered
-            try:
-                media = open_media(item.path, damaged)
-                if tracks is not None:
-                    return _dated(media), tracks_for(tracks, media)
-                folder = Path(work) / str(number)
-                return media, look_at(media, folder, Looking(), recogniser=recogniser, track=inner)
-            except InputError as error:
-                if len(found) == 1:
-                    raise
-                return error
-
-        with one_opencv_thread():
-            looked = each(list(enumerate(found)), one, workers, brake, talk.track, "looking")
-        seen = [pair for pair in looked if not isinstance(pair, InputError)]
-        failed = {
-            item.path: str(pair) for item, pair in zip(found, looked, strict=True) if isinstance(pair, InputError)
-        }
-        if not seen:
-            raise InputError("None of the files can be read. " + " ".join(failed.values()))
-        everyone = join([cast for _, cast in seen], Looking().same_person)
-        people = tuple(_listed(seen, everyone, name, key) for name in everyone.people for key in everyone.keys(name))
-        return Listing(people, failed, _sheet(seen, everyone) if sheet else None)
+def listing(inputs: Inputs, config: JobConfig, *, sheet: bool, tracks: Path | None = None) -> Listing:
+    """Find the same people in all files; with tracks, who is in the only file is read from there."""
+    with tempfile.TemporaryDirectory(prefix="ksame-people-") as folder:
+        work = Path(folder) / "work"
+        files = [(item.path, work / f"{number}") for number, item in enumerate(inputs.files)]
+        tracked, everyone, failed = find_people(Job(files, work, config, tracks=tracks), progress=talk.track)
+        if tracks is not None:
+            _read_times(tracked[0][0])
+        people = tuple(_listed(tracked, everyone, name, key) for name in everyone.people for key in everyone.keys(name))
+        return Listing(people, failed, _sheet(tracked, everyone) if sheet else None)
 
 
 def _listed(seen: Sequence[tuple[Media, Cast]], everyone: Everyone, name: str, key: tuple[int, str]) -> Listed:
@@ -124,11 +96,10 @@ def _listed(seen: Sequence[tuple[Media, Cast]], everyone: Everyone, name: str, k
     )
 
 
-def _dated(media: Media) -> Media:
+def _read_times(media: Media) -> None:
     """Go through the frames, so that their times are known."""
-    for _ in talk.track(Counted(media), "reading"):
+    for _ in talk.track(Frames(media), "reading"):
         pass
-    return media
 
 
 def _time(media: Media, frame: int) -> float:

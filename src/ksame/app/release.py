@@ -22,10 +22,7 @@ from ksame.privacy.certificate import Certificate
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import Release, require_free, write_release
 from ksame.privacy.signing import load_private_key
-from ksame.recipes import REGISTRY, Recipe, recipe
-
-LEVEL_NAMES = ("p", "m", "t", "e", "value", "sigma")
-_WHOLE = ("p", "m", "e")
+from ksame.recipes import METHODS, Recipe, recipe
 
 
 @dataclass(frozen=True)
@@ -176,14 +173,7 @@ def _audited(report: Path, folder: Path, faces: FaceSet, linkage: Linkage) -> Au
 
 def build_recipe(options: Options) -> Recipe:
     """Return the recipe the options describe; ``--level`` means whatever parameter the mask has."""
-    params = dict(options.params)
-    if options.level is not None:
-        entry = REGISTRY.get(options.method)
-        accepted = [n for n in LEVEL_NAMES if entry is not None and n in entry.accepts]
-        if not accepted or (entry is not None and entry.name == "epsilon-map"):
-            raise UsageError(f"{options.method} has no --level.")
-        name = accepted[0]
-        params[name] = int(options.level) if name in _WHOLE and options.level.is_integer() else options.level
+    level = METHODS[options.method].at(options.level)
     if options.portrait and options.coding not in (None, "portrait"):
         raise UsageError(f"--portrait has a coding of its own. Leave --coding {options.coding} out.")
     return recipe(
@@ -193,5 +183,5 @@ def build_recipe(options: Options) -> Recipe:
         distance=options.distance,
         select=options.select,
         small_classes=options.small_classes,
-        **params,
+        **{**options.params, **level},
     )

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ksame.app import talk
-from ksame.errors import ExitCode, PrivacyWarning, UsageError, parameter_error, seed_number, whole_number
-
-if TYPE_CHECKING:
-    from ksame.app.gathering import Places
-    from ksame.heads.head import Cover
-    from ksame.scene.pipeline import Options, Result
+from ksame.app.options import SCENES, cover_help, level_help, method_help
+from ksame.errors import ExitCode, PrivacyWarning, parameter_error
+from ksame.heads.covers import COVERS, HEAD
 
 _FILES = "Input and output"
 _FACES = "Faces"
 _WHO = "Who, when and where"
 _MEDIA = "Media"
 _FAR = 1_000_000  # pixels: more than any picture has across
-_PICTURES = (".png", ".jpg", ".jpeg")
 
 
 @talk.guarded
@@ -48,8 +42,7 @@ def deidentify_command(
         typer.Option(
             "--method",
             "-m",
-            help="someone-else, k-same-m, k-diff, or a mask: fill, blackout, pixelate, blur, threshold, noise, "
-            "noise-bw, bar-mask, t-mask.",
+            help=method_help(),
             rich_help_panel=_FACES,
         ),
     ] = "someone-else",
@@ -65,13 +58,9 @@ def deidentify_command(
     ] = 10,
     cover: Annotated[
         str,
-        typer.Option(
-            help="What is invented: the whole head, or the face alone. With face, hair and outline stay, and by them "
-            "recognisers still pick out many people.",
-            rich_help_panel=_FACES,
-        ),
-    ] = "head",
-    level: Annotated[float | None, typer.Option(help="Strength of a mask.", rich_help_panel=_FACES)] = None,
+        typer.Option(help=cover_help(), rich_help_panel=_FACES),
+    ] = HEAD.name,
+    level: Annotated[float | None, typer.Option(help=level_help(SCENES), rich_help_panel=_FACES)] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(help="Leave this person as they are, by the name in ksame people.", rich_help_panel=_WHO),
@@ -195,15 +184,16 @@ def deidentify_command(
     which moves, speaks and looks as they did. A face that cannot be replaced is masked. Sound stays; metadata goes. The
     exit code is 3 where a mask stood in, a file could not be read, or no face was found in it.
     """
-    from ksame.app.gathering import gather, make_folders, places
+    from ksame.app.scene_report import for_machines, show
     from ksame.privacy.signing import load_private_key
+    from ksame.scene.config import JobConfig
     from ksame.scene.media import Encoding
-    from ksame.scene.pipeline import Job, Options, deidentify_scenes
+    from ksame.scene.release import ReleaseOptions, deidentify_media
 
-    options = Options(
+    config = JobConfig(
         method=method,
         k=k,
-        cover=parse_cover(cover),
+        cover=COVERS[cover],
         level=level,
         keep=tuple(keep or ()),
         only=tuple(only or ()),
@@ -215,48 +205,31 @@ def deidentify_command(
         device=device,
         damaged=damaged,  # type: ignore[arg-type]  # checked there
     )
-    if seed is not None:
-        seed_number("deidentify", seed)
-    found, many = gather(media, frames=frames, output=Path(output))
-    wanted = places(found, output, many=many, keep_names=keep_names, container=container, codec=codec, resume=resume)
-    _check_places(wanted, review, link_table, tracks, resume=resume, force=force)
-    key = None if sign is None else load_private_key(sign)
-    _warn(options)
-    jobs = [Job(one.path, place) for one, place in zip(found, wanted.destinations, strict=True)]
-    made = make_folders(wanted)
-
-    def finish(result: Result) -> None:
-        from ksame.app.scene_report import publish
-
-        publish(result, options, wanted, key=key, review=review, link_table=link_table, resumed=resume)
-
+    options = ReleaseOptions(
+        frames=frames,
+        keep_names=keep_names,
+        container=container,
+        tracks=tracks,
+        review=review,
+        link_table=link_table,
+        sign=None if sign is None else load_private_key(sign),
+        resume=resume,
+        force=force,
+    )
     try:
-        result = deidentify_scenes(
-            jobs,
-            options,
-            work=wanted.work,
-            seed=seed,
-            tracks=tracks,
-            resume=resume,
-            force=force,
-            track=talk.track,
-            on_done=finish,
-        )
+        with talk.bars() as on_progress:
+            release = deidentify_media(
+                media, output, config=config, options=options, seed=seed, on_progress=on_progress
+            )
     except KeyboardInterrupt as error:
         talk.say("[bold red]interrupted[/]; repeat the command with [bold]--resume[/] to go on.")
         raise typer.Exit(ExitCode.INTERRUPTED) from error
-    finally:
-        for folder in made:
-            with suppress(OSError):
-                folder.rmdir()
-    from ksame.app.scene_report import exit_code, for_machines, show
-
     if as_json:
-        talk.emit(for_machines(result, options, wanted))
+        talk.emit(for_machines(release))
     else:
-        show(result, wanted)
-    if exit_code(result) is not ExitCode.DONE:
-        raise typer.Exit(exit_code(result))
+        show(release)
+    if release.exit_code is not ExitCode.DONE:
+        raise typer.Exit(release.exit_code)
 
 
 @talk.guarded
@@ -283,19 +256,17 @@ def people_command(
 
     For one file these are also the names in its tracks. Once these are edited, name them with --tracks here too.
     """
-    from ksame.app.gathering import gather
     from ksame.app.people import for_machines, listing, show
-    from ksame.scene.pipeline import MOST_WORKERS
+    from ksame.scene.config import JobConfig
+    from ksame.scene.paths import find_inputs
+    from ksame.scene.release import check_sheet
     from ksame.scene.review import write_sheet
 
-    if workers is not None:
-        whole_number("workers", "people", workers, 1, MOST_WORKERS)
+    config = JobConfig(workers=workers, damaged=damaged)  # type: ignore[arg-type]  # checked there
     if output is not None:
-        _check_sheet(output, may_exist=force)
-    found, _ = gather(media, frames=frames)
-    busy = workers or max(1, (os.cpu_count() or 1) // 2)
-    show_sheet = output is not None
-    listed = listing(found, workers=busy, sheet=show_sheet, damaged=damaged, tracks=tracks)  # type: ignore[arg-type]
+        check_sheet(output, may_exist=force)
+    inputs = find_inputs(media, frames=frames)
+    listed = listing(inputs, config, sheet=output is not None, tracks=tracks)
     if output is not None and listed.sheet is not None:
         write_sheet(listed.sheet, output)
         warnings.warn(f"{output} shows originals. Keep it.", PrivacyWarning, stacklevel=2)
@@ -305,71 +276,6 @@ def people_command(
         show(listed)
     if listed.failed:
         raise typer.Exit(ExitCode.WITHHELD)
-
-
-def _check_sheet(path: Path, *, may_exist: bool) -> None:
-    if path.suffix.lower() not in _PICTURES:
-        raise UsageError(f"{path}: the contact sheet is a picture; its name ends in {', '.join(_PICTURES)}.")
-    if path.exists() and not may_exist:
-        raise UsageError(f"{path} exists. Choose another name, or replace it with --force.")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
-
-
-def _warn(options: Options) -> None:
-    """Tell what will stay as it is, before anything is done."""
-    if options.span != (0.0, float("inf")):
-        begin, end = options.span
-        until = "the end" if end == float("inf") else f"{end:g} s"
-        warnings.warn(
-            f"Faces are changed from {begin:g} s to {until} only. Before and after, everyone can be recognised.",
-            PrivacyWarning,
-            stacklevel=2,
-        )
-    if options.keep or options.only:
-        who = f"{', '.join(options.keep)} stay" if options.keep else f"Everyone but {', '.join(options.only)} stays"
-        warnings.warn(
-            f"{who} as they are, and can be recognised. Somebody taken for two people has two names: look at them all "
-            "with ksame people.",
-            PrivacyWarning,
-            stacklevel=2,
-        )
-
-
-def _check_places(
-    wanted: Places, review: Path | None, link_table: Path | None, tracks: Path | None, *, resume: bool, force: bool
-) -> None:
-    """Refuse, before any work, what must not be replaced and what must not lie among the outputs."""
-    from ksame.scene.work import can_resume
-
-    going_on = resume and can_resume(wanted.work)
-    for file in (wanted.certificate, wanted.at_risk):
-        if file.exists() and not force and not going_on:
-            raise UsageError(f"{file} exists. Choose another place, or replace it with --force.")
-    if link_table is not None and link_table.exists() and not going_on:
-        raise UsageError(f"{link_table} exists; a link table is never overwritten. Choose another name.")
-    if review is not None:
-        _check_sheet(review, may_exist=force or going_on)
-    secrets = [("link table", link_table), ("contact sheet", review), ("file of tracks", tracks)]
-    for name, path in secrets:
-        if path is None:
-            continue
-        if wanted.folder is not None and path.resolve().is_relative_to(wanted.folder.resolve()):
-            raise UsageError(f"The {name} undoes the work; it must not lie in the folder of the outputs.")
-        if not path.absolute().parent.is_dir():
-            raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
-        if path.resolve() in {place.resolve() for place in wanted.destinations}:
-            raise UsageError(f"{path}: the {name} and an output cannot have one name.")
-
-
-def parse_cover(text: str) -> Cover:
-    """Return the cover of a name."""
-    from ksame.heads.head import Cover
-
-    try:
-        return Cover(text)
-    except ValueError:
-        raise parameter_error("cover", "deidentify", f"one of {', '.join(c.value for c in Cover)}", text) from None
 
 
 def parse_time(text: str | None, default: float) -> float:

@@ -1,99 +1,29 @@
-"""What ``ksame deidentify`` writes beside its outputs, and what it says about them."""
+"""What ``ksame deidentify`` says about what it wrote."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.markup import escape
 from rich.table import Column, Table
 
 from ksame.app import talk
-from ksame.app.gathering import Places
-from ksame.errors import ExitCode, InputError, PrivacyWarning
-from ksame.files import set_constant_time, sha256_of, write_atomic
-from ksame.scene.at_risk import WHOLE_FILE, AtRisk, as_csv, count_risks
-from ksame.scene.certificate import SceneCertificate, certify, kept_words
+from ksame.scene.at_risk import WHOLE_FILE, AtRisk, count_risks
 from ksame.scene.composing import Treatment
-from ksame.scene.linkage import link
-from ksame.scene.pipeline import Done, Options, Result
+from ksame.scene.release import MediaRelease
+from ksame.scene.result import FileResult, JobResult
 from ksame.scene.sightings import in_order
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 _SHOWN = 20
 """Stretches at risk that are printed; the file has all of them."""
 
 
-def publish(
-    result: Result,
-    options: Options,
-    wanted: Places,
-    *,
-    key: Ed25519PrivateKey | None,
-    review: Path | None,
-    link_table: Path | None,
-    resumed: bool,
-) -> None:
-    """Write certificate, frames at risk, contact sheet and link table; the first two can be published."""
-    certificate = certify(result, options, wanted.certificate.parent)
-    if wanted.folder is not None:
-        _retire(wanted.certificate, certificate)
-    if any(done.at_risk for done in result.done):
-        named = [(_name(done, wanted), done.at_risk) for done in result.done]
-        write_atomic(wanted.at_risk, as_csv(named).encode(), constant_time=True)
-    else:
-        wanted.at_risk.unlink(missing_ok=True)
-    if review is not None:
-        from ksame.scene.review import review_sheet, write_sheet
-
-        with talk.working("making the contact sheet"):
-            write_sheet(review_sheet(result), review)
-        warnings.warn(f"{review} shows originals beside what became of them. Keep it.", PrivacyWarning, stacklevel=2)
-    certificate.write(wanted.certificate, key)
-    if wanted.folder is not None:
-        for folder in {wanted.folder, *(place.parent for place in wanted.destinations)}:
-            set_constant_time(folder)
-    if result.shown:
-        who = ", ".join(f"{one.person} ({one.reason})" for one in result.shown.values())
-        words = " ".join(kept_words(certificate.counts))
-        warnings.warn(f"{words} They can be recognised: {who}.", PrivacyWarning, stacklevel=2)
-    if link_table is not None:
-        link(result, certificate).write(link_table, again=resumed)
-        warnings.warn(
-            f"{link_table} tells who became whom. Keep it apart from the outputs, or delete it.",
-            PrivacyWarning,
-            stacklevel=2,
-        )
+def _name(file: FileResult, release: MediaRelease) -> str:
+    return file.output.relative_to(release.paths.certificate.parent).as_posix()
 
 
-def _retire(path: Path, certificate: SceneCertificate) -> None:
-    """Remove outputs of the run that is being replaced, unless they were changed since."""
-    try:
-        earlier = SceneCertificate.read(path)
-    except InputError:
-        return
-    for name in set(earlier.files) - set(certificate.files):
-        file = path.parent / name
-        if file.is_file() and not file.is_symlink() and sha256_of(file) == earlier.files[name]:
-            file.unlink()
-
-
-def _name(done: Done, wanted: Places) -> str:
-    return done.job.destination.relative_to(wanted.certificate.parent).as_posix()
-
-
-def exit_code(result: Result) -> ExitCode:
-    """Return what the shell is told."""
-    instead = any(done.at_risk for done in result.done) or any(p.stands_in for p in result.choice.plans.values())
-    lost = any(done.losses for done in result.done)
-    return ExitCode.WITHHELD if instead or lost or result.failed else ExitCode.DONE
-
-
-def _people(result: Result, done: Done, *, instead: bool | None, treatment: Treatment) -> list[str]:
+def _people(result: JobResult, done: FileResult, *, instead: bool | None, treatment: Treatment) -> list[str]:
     unchanged = {one.person for one in done.shown}
     plans = {name: result.choice.plans[name] for name in done.people if name not in unchanged}
     return [
@@ -103,26 +33,26 @@ def _people(result: Result, done: Done, *, instead: bool | None, treatment: Trea
     ]
 
 
-def _there(result: Result, done: Done, *, sure: bool) -> list[str]:
+def _there(result: JobResult, done: FileResult, *, sure: bool) -> list[str]:
     """Return who was found in a file, also if the tracks no longer have them: people, or what is perhaps nobody."""
     found = {name: name not in result.everyone.unsure for name in done.people}
     found |= {one.person: one.confirmed for one in done.shown}
     return [name for name in sorted(found, key=in_order) if found[name] is sure]
 
 
-def for_machines(result: Result, options: Options, wanted: Places) -> dict[str, Any]:
+def for_machines(release: MediaRelease) -> dict[str, Any]:
     """Return the result as plain data. It names originals, so it is for the publisher's eyes."""
-    certificate = certify(result, options, wanted.certificate.parent)
+    result, places = release.result, release.paths
     return {
         "schema": "ksame/deidentify",
         "version": 1,
-        "certificate_file": str(wanted.certificate),
-        "at_risk_file": str(wanted.at_risk) if any(done.at_risk for done in result.done) else None,
-        "certificate": certificate.model_dump(mode="json", by_alias=True, exclude={"files"}),
+        "certificate_file": str(places.certificate),
+        "at_risk_file": str(places.at_risk) if any(done.at_risk for done in result.files) else None,
+        "certificate": release.certificate.model_dump(mode="json", by_alias=True, exclude={"files"}),
         "files": [
             {
-                "source": str(done.job.source),
-                "output": str(done.job.destination),
+                "source": str(done.source),
+                "output": str(done.output),
                 "frames": done.n_frames,
                 "people": _there(result, done, sure=True),
                 "not_sure": _there(result, done, sure=False),
@@ -138,21 +68,22 @@ def for_machines(result: Result, options: Options, wanted: Places) -> dict[str, 
                     for r in done.at_risk
                 ],
             }
-            for done in result.done
+            for done in result.files
         ],
         "unreadable": {str(source): reason for source, reason in result.failed.items()},
     }
 
 
-def show(result: Result, wanted: Places) -> None:
+def show(release: MediaRelease) -> None:
     """Print the summary."""
+    result, places = release.result, release.paths
     names = (Column(name, overflow="fold") for name in ("file", "was"))
     table = Table(*names, "frames", "people", "replaced", "masked", "kept", "at risk")
-    for done in result.done:
+    for done in result.files:
         masked = _people(result, done, instead=None, treatment=Treatment.MASK)
         table.add_row(
-            escape(_name(done, wanted)),
-            escape(str(done.job.source)),
+            escape(_name(done, release)),
+            escape(str(done.source)),
             str(done.n_frames),
             str(len(_there(result, done, sure=True))),
             ", ".join(_people(result, done, instead=None, treatment=Treatment.REPLACE)) or "–",
@@ -163,7 +94,7 @@ def show(result: Result, wanted: Places) -> None:
     talk.console.print(table)
     for words in _protection(result):
         talk.say(words)
-    risks = list(_risks(result, wanted))
+    risks = list(_risks(release))
     for name, one in risks[:_SHOWN]:
         if one.person == WHOLE_FILE:
             talk.say(f"[yellow]at risk[/] {escape(name)}: {one.reason}; whoever is there is as they were.")
@@ -175,16 +106,16 @@ def show(result: Result, wanted: Places) -> None:
         )
     if risks:
         more = f"{len(risks) - _SHOWN} more; all" if len(risks) > _SHOWN else "all"
-        talk.say(f"[yellow]{more} in {escape(str(wanted.at_risk))}[/]: look at these before you publish.")
-    for done in result.done:
+        talk.say(f"[yellow]{more} in {escape(str(places.at_risk))}[/]: look at these before you publish.")
+    for done in result.files:
         for loss in done.losses:
-            talk.say(f"[yellow]lost[/] {escape(str(done.job.source))}: {escape(loss)}")
+            talk.say(f"[yellow]lost[/] {escape(str(done.source))}: {escape(loss)}")
     for reason in result.failed.values():
         talk.say(f"[yellow]left out[/] {escape(reason)}")
-    talk.say(f"certificate  {escape(str(wanted.certificate))}")
+    talk.say(f"certificate  {escape(str(places.certificate))}")
 
 
-def _risk_words(done: Done) -> str:
+def _risk_words(done: FileResult) -> str:
     counts = count_risks([done.at_risk])
     words = [f"{counts['frames_at_risk']} frames"] if counts["frames_at_risk"] else []
     words += [f"{counts['frames_damaged']} black"] if counts["frames_damaged"] else []
@@ -192,7 +123,7 @@ def _risk_words(done: Done) -> str:
     return ", ".join(words) or "–"
 
 
-def _protection(result: Result) -> Iterator[str]:
+def _protection(result: JobResult) -> Iterator[str]:
     """Say what protects whoever was replaced: how many share a face, and how little it is like theirs."""
     k_real, judge, like = result.choice.k_real(result.shown), result.choice.judge, result.choice.likeness
     if k_real == 1:
@@ -209,10 +140,10 @@ def _protection(result: Result) -> Iterator[str]:
         )
 
 
-def _risks(result: Result, wanted: Places) -> Iterator[tuple[str, AtRisk]]:
-    for done in result.done:
+def _risks(release: MediaRelease) -> Iterator[tuple[str, AtRisk]]:
+    for done in release.files:
         for one in done.at_risk:
-            yield _name(done, wanted), one
+            yield _name(done, release), one
 
 
 def clock(seconds: float) -> str:

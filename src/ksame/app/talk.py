@@ -18,6 +18,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
 )
@@ -85,6 +86,22 @@ def track(items: Iterable[T], what: str) -> Iterable[T]:
     """Yield the items under a progress bar."""
     with _progress() as progress:
         yield from progress.track(items, description=what)
+
+
+@contextmanager
+def bars() -> Iterator[Callable[[str, int, int], None]]:
+    """Give a callback that shows what is being done, how much of it is done and how much there is."""
+    tasks: dict[str, TaskID] = {}
+    with _progress() as progress:
+
+        def show_progress(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                for task in tasks.values():
+                    progress.update(task, visible=False)
+                tasks[what] = progress.add_task(what)
+            progress.update(tasks[what], completed=done, total=total or None)
+
+        yield show_progress
 
 
 @contextmanager

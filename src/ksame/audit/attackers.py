@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ksame.attacks import Eigenfaces, Embedding, Mahalanobis, OnRestored, Recogniser, Restorer
 from ksame.errors import UsageError
-from ksame.models import DlibResNet, OnnxRecogniser, SFace
+from ksame.models import RECOGNISERS, OnnxRecogniser
+from ksame.models import Recogniser as Network
+from ksame.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -32,24 +34,32 @@ class Attacker:
     restorer: Restorer | None = None
 
 
-KNOWN: Mapping[str, Attacker] = {
-    attacker.name: attacker
-    for attacker in (
-        Attacker("eigenfaces", "tight", Eigenfaces),
-        Attacker("mahalanobis", "tight", Mahalanobis),
-        Attacker("sface", "wide", lambda: Embedding(SFace())),
-        Attacker("dlib", "wide", lambda: Embedding(DlibResNet())),
-    )
-}
-"""All by name; a path to an ONNX file is one as well, and so is each of them on restored faces."""
+PIXELS, WHOLE = "tight", "wide"
+"""The part that recognisers of pixels look at, and the one for networks."""
 
-PIXELS = "tight"
-"""The part that recognisers of pixels look at."""
+ON_PIXELS: Registry[Attacker] = Registry("attacker")
+"""Attackers that learn from the pictures themselves, by name."""
+ON_PIXELS.add(Attacker("eigenfaces", PIXELS, Eigenfaces))
+ON_PIXELS.add(Attacker("mahalanobis", PIXELS, Mahalanobis))
 
 DEFAULT = ("eigenfaces", "sface")
 
 RESTORED = "restored="
 """Goes before the ONNX file of a restorer."""
+
+
+def known() -> Registry[Attacker]:
+    """Return all attackers by name: those on pixels, and every recogniser of the package."""
+    found: Registry[Attacker] = Registry("attacker")
+    for each in ON_PIXELS.values():
+        found.add(each)
+    for entry in RECOGNISERS.values():
+        found.add(Attacker(entry.name, WHOLE, _embedding(entry.build)))
+    return found
+
+
+def _embedding(build: Callable[[], Network]) -> Callable[[], Recogniser]:
+    return lambda: Embedding(build())
 
 
 def attacker(name: str) -> Attacker:
@@ -61,20 +71,19 @@ def attacker(name: str) -> Attacker:
     Raises
     ------
     UsageError
-        When there is no such attacker.
+        When the attacker is unknown.
     ModelError
         When the file of a restorer is missing or holds something else.
     """
-    if name in KNOWN:
-        return KNOWN[name]
+    named = known()
+    if name in named:
+        return named[name]
     who, mark, file = name.partition(RESTORED)
     if mark and (not who or who.endswith("+")):
         return _on_restored(attacker(who[:-1] or "sface"), file)
     if name.lower().endswith(".onnx"):
-        return Attacker(Path(name).stem, "wide", lambda: Embedding(OnnxRecogniser(Path(name))))
-    raise UsageError(
-        f"There is no attacker {name!r}. Known: {', '.join(KNOWN)}, the path of an ONNX file, or {RESTORED}FILE."
-    )
+        return Attacker(Path(name).stem, WHOLE, _embedding(lambda: OnnxRecogniser(Path(name))))
+    return named.choose(name, also=f", the path of an ONNX file, {RESTORED}FILE")
 
 
 def _on_restored(base: Attacker, file: str) -> Attacker:

@@ -62,7 +62,7 @@ def audit(
     originals, released : Path, str or FaceSet
         Folders of pictures, whoever altered them, or faces in memory.
     attackers : sequence of str
-        Keys of :data:`ksame.audit.attackers.KNOWN`, paths of ONNX files, or either on restored faces; see
+        Keys of :func:`ksame.audit.attackers.known`, paths of ONNX files, or either on restored faces; see
         :func:`ksame.audit.attackers.attacker`.
     scenarios : sequence of str, optional
         Keys of :data:`ksame.attacks.SCENARIOS`; by default those that fit, see :func:`fitting`.

@@ -7,14 +7,14 @@ its border tells nothing of the contour that it hides.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property, lru_cache
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.faces.faceset import FloatArray, IntArray
+from ksame.heads.covers import HEAD, Cover
 from ksame.models import BLENDSHAPES
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import EYES, IRISES, OUTLINE, with_forehead
@@ -25,29 +25,12 @@ CONTEXT = 1.8
 _SLIM = 0.72  # width of a frontal outline, in heights: turned heads get a region as wide
 _TOWARDS = np.array([1.0, 1.0, -1.0])  # depth grows away from the viewer in a mesh, towards them in the face model
 _OUTLINE = np.array(OUTLINE)
-_LIDS = tuple(tuple(zip(ring[1:8], ring[:8:-1], strict=True)) for ring in EYES)
-_UPPER_LIP = ((191, 185), (80, 40), (81, 39), (82, 37), (13, 0), (312, 267), (311, 269), (310, 270), (415, 409))
-_LOWER_LIP = ((95, 146), (88, 91), (178, 181), (87, 84), (14, 17), (317, 314), (402, 405), (318, 321), (324, 375))
+_LIDS = tuple((np.array(ring[1:8]), np.array(ring[:8:-1])) for ring in EYES)  # upper and lower, in pairs
+_LIPS = np.array([[191, 80, 81, 82, 13, 312, 311, 310, 415], [95, 88, 178, 87, 14, 317, 402, 318, 324]])
+_ROUND_LIPS = np.array([[185, 40, 39, 37, 0, 267, 269, 270, 409], [146, 91, 181, 84, 17, 314, 405, 321, 375]])
 _INDEX = {name: [BLENDSHAPES.index(part) for part in parts] for name, parts in BLENDS.items()}
 EXPRESSION = tuple(BLENDS)
 """What of an expression the face model can move."""
-
-
-class Cover(str, Enum):
-    """How much of a head is invented."""
-
-    HEAD = "head"
-    """The whole head region: hair line, ears and jaw are invented too."""
-    FACE = "face"
-    """The face alone. Hair and outline stay, and by them people are still recognised."""
-
-    @property
-    def reach(self) -> float:
-        """How far the region goes, in outlines of the mean face."""
-        return _REACH[self]
-
-
-_REACH = {Cover.HEAD: 1.45, Cover.FACE: 1.0}
 
 
 def expression_of(blendshapes: FloatArray) -> FloatArray:
@@ -140,16 +123,14 @@ def wearing(shape: FloatArray, head: Head, neutral: FloatArray) -> FloatArray:
     """
     now = head.aligned
     worn = shape + (now - neutral)
-    for lids, ring, iris in zip(_LIDS, EYES, IRISES, strict=True):
+    for (upper, lower), ring, iris in zip(_LIDS, EYES, IRISES, strict=True):
         corners = [ring[0], ring[8]]
         wide = _length(worn[corners]) / max(_length(now[corners]), 1e-6)
-        for upper, lower in lids:
-            _open(worn, now, upper, lower, wide)
+        _open(worn, now, upper, lower, wide)
         worn[list(iris)] = worn[corners].mean(axis=0) + wide * (now[list(iris)] - now[corners].mean(axis=0))
-    for (upper, above), (lower, below) in zip(_UPPER_LIP, _LOWER_LIP, strict=True):
-        before = worn[[upper, lower]].copy()
-        _open(worn, now, upper, lower)
-        worn[[above, below]] += worn[[upper, lower]] - before
+    before = worn[_LIPS]
+    _open(worn, now, *_LIPS)
+    worn[_ROUND_LIPS] += worn[_LIPS] - before
     return worn
 
 
@@ -158,8 +139,8 @@ def _length(ends: FloatArray) -> float:
     return float(np.linalg.norm(ends[0] - ends[1]))
 
 
-def _open(worn: FloatArray, now: FloatArray, upper: int, lower: int, factor: float = 1.0) -> None:
-    """Set two points of a shape, in place, as far apart as they are in another."""
+def _open(worn: FloatArray, now: FloatArray, upper: IntArray, lower: IntArray, factor: float = 1.0) -> None:
+    """Set pairs of points of a shape, in place, as far apart as they are in another."""
     middle = 0.5 * (worn[upper] + worn[lower])
     half = 0.5 * factor * (now[upper] - now[lower])
     worn[upper], worn[lower] = middle + half, middle - half
@@ -184,7 +165,7 @@ class Region:
     side: float
 
     @classmethod
-    def of(cls, head: Head, neutral: FloatArray, cover: Cover = Cover.HEAD) -> Region:
+    def of(cls, head: Head, neutral: FloatArray, cover: Cover = HEAD) -> Region:
         """Return the region of a head.
 
         Parameters

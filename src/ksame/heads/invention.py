@@ -109,17 +109,40 @@ def invent(
         drawing = draw(invention.looks, invention.head, invention.neutral, region, size)
         made = finisher.finish(drawing, surroundings, known)
     crisp = _crisp(made) if still and size >= _CRISP_FROM else made
-    share = _share(inside, region.side)
-    flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
-    new = cv2.warpAffine(crisp, shifted, part.shape[1::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
-    new = (np.asarray(new) + 1) * np.float32(127.5)
-    new += _GRAIN * _noise_of(part, hole) * _grain(part.shape[:2])[..., None]
-    old = np.where(unknown[..., None], np.uint8(0), part)  # hidden pixels are not read, even where they count nothing
-    mixed = new * share[..., None] + old * (1 - share[..., None])
-    change = (share > 0) & (~unknown | (inside > 0))
-    np.copyto(part, np.rint(mixed).clip(0, 255).astype(np.uint8), where=change[..., None])
+    _put(part, unknown, inside, crisp, shifted, region.side, _GRAIN * _noise_of(part, hole))
     unknown[inside > 0] = False
     return made
+
+
+def _put(
+    whole: ByteArray,
+    unknown: Mask,
+    inside: NDArray[np.uint8],
+    head: NDArray[np.float32],
+    matrix: FloatArray,
+    side: float,
+    grain: float,
+) -> None:
+    """Put a finished square into a part of a frame, in place, where it shows; with grain, in 8-bit steps."""
+    reach = max(1, round(_BAND * side))
+    left, top, width, height = cv2.boundingRect(inside)
+    if not width * height:
+        return
+    spread = 4 * reach  # the band, and as far as it is softened
+    rows = slice(max(0, top - spread), top + height + spread)
+    columns = slice(max(0, left - spread), left + width + spread)
+    part, inside, unknown = whole[rows, columns], inside[rows, columns], unknown[rows, columns]
+    share = _share(inside, reach)
+    shifted = matrix.copy()
+    shifted[:, 2] += matrix[:, :2] @ [columns.start, rows.start]
+    flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
+    warped = cv2.warpAffine(head, shifted, part.shape[1::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    new = cv2.addWeighted(warped, 127.5, _grain(part.shape), grain, 127.5)
+    known = (~unknown).view(np.uint8)
+    old = cv2.bitwise_and(part, part, mask=known)  # hidden pixels are not read, even where they count nothing
+    mixed = cv2.blendLinear(new, old.astype(np.float32), share, 1 - share)
+    change = (share > 0).view(np.uint8) & (known | inside)
+    cv2.copyTo(cv2.convertScaleAbs(np.maximum(mixed, 0)), change, part)
 
 
 def _crisp(made: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -128,9 +151,8 @@ def _crisp(made: NDArray[np.float32]) -> NDArray[np.float32]:
     return made + np.float32(_CRISP) * (made - soft)
 
 
-def _share(inside: NDArray[np.uint8], side: float) -> NDArray[np.float32]:
-    """Return how much of the new head shows: all of it inside its region, fading beyond."""
-    reach = max(1, round(_BAND * side))
+def _share(inside: NDArray[np.uint8], reach: int) -> NDArray[np.float32]:
+    """Return how much of the new head shows: all of it inside its region, fading beyond, over ``reach`` pixels."""
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, 2 * reach + 1))
     grown = cv2.dilate(inside, kernel).astype(np.float32) / np.float32(255)
     soft = cv2.GaussianBlur(grown, (0, 0), max(0.5, reach / 2), borderType=cv2.BORDER_REPLICATE)
@@ -161,24 +183,26 @@ def _square(
 def _noise_of(part: ByteArray, hidden: Mask) -> float:
     """Estimate the standard deviation of the noise about a head, in 8-bit steps (Immerkær 1996)."""
     kernel = np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], dtype=np.float32)
-    grey = np.where(hidden, np.float32(0), part.astype(np.float32) @ LUMA)
-    response = np.abs(np.asarray(cv2.filter2D(np.asarray(grey), cv2.CV_32F, kernel)))
-    use = cv2.dilate(hidden.astype(np.uint8), np.ones((3, 3), np.uint8)) == 0
+    grey = np.asarray(cv2.transform(part.astype(np.float32), LUMA[None]))
+    grey[hidden] = 0
+    response = np.abs(np.asarray(cv2.filter2D(grey, cv2.CV_32F, kernel)))
+    use = cv2.dilate(hidden.view(np.uint8), np.ones((3, 3), np.uint8)) == 0
     use[[0, -1]] = use[:, [0, -1]] = False
-    if not use.any():
+    values = response[1::4][use[1::4]]  # a quarter of the rows is enough, in less time
+    if not values.size:
         return 0.0
-    return float(np.quantile(response[use], 0.35)) / 0.4538 / 6.0
+    return float(np.quantile(values, 0.35)) / 0.4538 / 6.0
 
 
 @lru_cache(maxsize=2)
 def _tile(side: int) -> NDArray[np.float32]:
-    """Return grain, (side, side), that repeats itself after ``_REPEAT`` pixels."""
+    """Return grain, (side, side, 3), the same in all colours, that repeats itself after ``_REPEAT`` pixels."""
     tile = np.random.default_rng(0).standard_normal((_REPEAT, _REPEAT)).astype(np.float32)
-    return np.pad(tile, (0, side - _REPEAT), mode="wrap")
+    return np.repeat(np.pad(tile, (0, side - _REPEAT), mode="wrap")[..., None], 3, axis=2)
 
 
 def _grain(shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return grain of unit standard deviation."""
+    """Return grain of unit standard deviation, (height, width, 3)."""
     side = _REPEAT * (1 + -(-max(shape) // _REPEAT))
     return _tile(side)[: shape[0], : shape[1]]
 

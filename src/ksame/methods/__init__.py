@@ -13,13 +13,15 @@ from ksame.methods.adhoc import (
 )
 from ksame.methods.base import Method, Outcome, Problem
 from ksame.methods.furthest import Furthest
-from ksame.methods.ksame import KSame, OneFace
+from ksame.methods.ksame import Average, Blackout, KSame
 from ksame.methods.maps import EpsilonKMap, EpsilonMap, WrongMap
 from ksame.methods.select import Select
 
 __all__ = [
     "AdHoc",
+    "Average",
     "BarMask",
+    "Blackout",
     "Blur",
     "EigenReduce",
     "EpsilonKMap",
@@ -29,7 +31,6 @@ __all__ = [
     "KSame",
     "Method",
     "Noise",
-    "OneFace",
     "Outcome",
     "Pixelate",
     "Problem",

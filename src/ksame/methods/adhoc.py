@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.errors import InputError, real_number, whole_number
+from ksame.errors import InputError, whole_number
 from ksame.faces.faceset import FloatArray
 from ksame.faces.filters import blur, pixelate
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.methods.base import Outcome, Problem, one_copy_each
-from ksame.parameters import Parameters
+from ksame.parameters import Parameters, parameter, specs
 from ksame.privacy.models import NoGuarantee, PrivacyModel
 from ksame.progress import Track, silent
 from ksame.spaces.pca import fit_pca
@@ -27,6 +27,8 @@ from ksame.spaces.pca import fit_pca
 LARGEST_BLOCK, LARGEST_SIGMA = 65_535, 1_000.0
 """Pixels of the largest block, and of the widest blur: wider than any face."""
 _MOST_PIXELS = 10**9
+PAPER_HEIGHT, PAPER_PIXELS = 134.0, 134 * 99
+"""Height and number of pixels of the faces for which the papers give levels (Newton et al. 2005, section 5)."""
 LUMA = np.array([0.299, 0.587, 0.114])
 
 
@@ -99,37 +101,18 @@ def _strip(centre: FloatArray, along: FloatArray, half_height: FloatArray, half_
     )
 
 
-Self = TypeVar("Self", bound="AdHoc")
-
-
 @dataclass(frozen=True)
 class AdHoc(Parameters, ABC):
     """A change of the picture, the same for everyone."""
 
     name: ClassVar[str]
     selectable: ClassVar[bool] = False
+    aligns: ClassVar[bool] = False
     promised: ClassVar[type[PrivacyModel]] = NoGuarantee
-    level: ClassVar[str | None] = None
-    """The parameter that makes it stronger, if one does."""
 
     @abstractmethod
     def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
         """Return the altered images, (n, height, width, channels)."""
-
-    def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
-        """Return the levels from weakest to strongest for images of ``shape``; empty when it has no level."""
-        return ()
-
-    def at(self: Self, level: float) -> Self:
-        """Return the method at another level."""
-        if self.level is None:
-            raise InputError(f"{self.name} has no level.")
-        whole = isinstance(getattr(self, self.level), int) and float(level).is_integer()
-        return replace(self, **{self.level: int(level) if whole else level})
-
-    def params(self) -> dict[str, Any]:
-        """Return the public parameters."""
-        return asdict(self)
 
     @property
     def min_subjects(self) -> int:
@@ -143,6 +126,55 @@ class AdHoc(Parameters, ABC):
         return Outcome(codes, np.arange(len(problem)), one_copy_each(len(problem)), NoGuarantee())
 
 
+class Levelled(Protocol):
+    """A change of the picture that can be made stronger step by step."""
+
+    @property
+    def name(self) -> str:
+        """The papers' name."""
+        ...
+
+    def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
+        """Return the levels from weakest to strongest for images of ``shape``."""
+        ...
+
+    def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
+        """Return the altered images, (n, height, width, channels)."""
+        ...
+
+
+M = TypeVar("M")
+
+
+def at(method: M, level: float) -> M:
+    """Return a method with the parameter that makes it stronger set to ``level``."""
+    (strength,) = (spec for spec in specs(type(method)).values() if spec.level)
+    changed: M = replace(method, **{strength.name: strength.read(level)})  # type: ignore[type-var]
+    return changed
+
+
+def scaled(method: M, height: float, n_pixels: int) -> M:
+    """Return a method as strong on a face of another size as it is on the papers' faces.
+
+    Parameters
+    ----------
+    height : float
+        Of the face, in pixels.
+    n_pixels : int
+        Of the picture that is altered.
+    """
+    changed: dict[str, float] = {}
+    for spec in specs(type(method)).values():
+        value = getattr(method, spec.name)
+        if spec.grows == "height":
+            value = max(spec.weakest, value * height / PAPER_HEIGHT)
+            changed[spec.name] = min(spec.high or value, round(value) if spec.kind is int else value)
+        elif spec.grows == "area":
+            changed[spec.name] = min(n_pixels, round(value * n_pixels / PAPER_PIXELS))
+    result: M = replace(method, **changed)  # type: ignore[type-var]
+    return result
+
+
 def pixels(problem: Problem, name: str) -> FloatArray:
     """Return the codes as images, or say that the method needs pixels."""
     if problem.shape is None:
@@ -150,26 +182,14 @@ def pixels(problem: Problem, name: str) -> FloatArray:
     return problem.codes.reshape(len(problem), *problem.shape)
 
 
-def _hold(method: AdHoc, name: str, low: float, high: float) -> None:
-    """Check a parameter against its limits and keep it as a plain Python number of the type of its default."""
-    value, kind = getattr(method, name), type(type(method).__dataclass_fields__[name].default)
-    if kind is int:
-        held: float = whole_number(name, method.name, value, int(low), int(high))
-    else:
-        held = real_number(name, method.name, value, low, high)
-    object.__setattr__(method, name, held)
-
-
 @dataclass(frozen=True)
 class Pixelate(AdHoc):
     """Blocks of p x p pixels."""
 
-    p: int = 15
+    p: int = parameter(
+        15, "side of a block in pixels", low=1, high=LARGEST_BLOCK, level=True, grows="height", weakest=2
+    )
     name: ClassVar[str] = "pixelate"
-    level: ClassVar[str | None] = "p"
-
-    def __post_init__(self) -> None:
-        _hold(self, "p", 1, LARGEST_BLOCK)
 
     def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
         """Every size from 2 to 32 pixels, then by steps of a tenth, up to one block for the whole image."""
@@ -186,12 +206,10 @@ class Pixelate(AdHoc):
 class Blur(AdHoc):
     """A Gaussian blur."""
 
-    sigma: float = 8.0
+    sigma: float = parameter(
+        8.0, "width of the blur in pixels", low=1e-3, high=LARGEST_SIGMA, level=True, grows="height", weakest=1
+    )
     name: ClassVar[str] = "blur"
-    level: ClassVar[str | None] = "sigma"
-
-    def __post_init__(self) -> None:
-        _hold(self, "sigma", 1e-3, LARGEST_SIGMA)
 
     def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
         """Twenty steps, by equal factors, from 1 pixel to the size of the image."""
@@ -206,11 +224,8 @@ class Blur(AdHoc):
 class Threshold(AdHoc):
     """Black and white by brightness."""
 
-    t: float = 118.0
+    t: float = parameter(118.0, "brightness above which a pixel is white", low=0, high=255, level=True)
     name: ClassVar[str] = "threshold"
-
-    def __post_init__(self) -> None:
-        _hold(self, "t", 0, 255)
 
     def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
         """Return black-and-white images."""
@@ -221,12 +236,8 @@ class Threshold(AdHoc):
 class Noise(AdHoc):
     """Random values at the same m positions of every image."""
 
-    m: int = 6000
+    m: int = parameter(6000, "pixels of random value", low=0, high=_MOST_PIXELS, level=True, grows="area")
     name: ClassVar[str] = "noise"
-    level: ClassVar[str | None] = "m"
-
-    def __post_init__(self) -> None:
-        _hold(self, "m", 0, _MOST_PIXELS)
 
     def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
         """Twenty equal steps up to every pixel."""
@@ -242,13 +253,9 @@ class Noise(AdHoc):
 class FlipNoise(AdHoc):
     """Black and white, then the same m positions flipped."""
 
-    m: int = 3000
-    t: float = 65.0
+    m: int = parameter(3000, "pixels that are flipped", low=0, high=_MOST_PIXELS, level=True, grows="area")
+    t: float = parameter(65.0, "brightness above which a pixel is white", low=0, high=255)
     name: ClassVar[str] = "noise-bw"
-
-    def __post_init__(self) -> None:
-        _hold(self, "m", 0, _MOST_PIXELS)
-        _hold(self, "t", 0, 255)
 
     def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
         """Return flipped images."""
@@ -260,11 +267,8 @@ class FlipNoise(AdHoc):
 class EigenReduce(AdHoc):
     """Only the first e principal components (Phillips 2005)."""
 
-    e: int = 10
+    e: int = parameter(10, "components that are kept", low=1, high=_MOST_PIXELS, level=True)
     name: ClassVar[str] = "eigen-reduce"
-
-    def __post_init__(self) -> None:
-        _hold(self, "e", 1, _MOST_PIXELS)
 
     @property
     def min_subjects(self) -> int:
@@ -280,20 +284,16 @@ class EigenReduce(AdHoc):
 class BarMask(AdHoc):
     """A bar over the eyes."""
 
-    value: float = 0.0
+    value: float = parameter(0.0, "grey value, 0 black to 1 white", low=0, high=1, level=True)
     name: ClassVar[str] = "bar-mask"
     nose: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        _hold(self, "value", 0, 1)
 
     def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
         """Return masked images."""
         if landmarks is None:
             raise InputError(
                 f"{self.name} needs to know where eyes and nose are. Give labels.csv the columns left_eye_x, "
-                f"left_eye_y, "
-                "right_eye_x, right_eye_y, nose_x, nose_y."
+                "left_eye_y, right_eye_x, right_eye_y, nose_x, nose_y."
             )
         return cover(images, eyes_and_nose(landmarks), nose=self.nose, value=self.value)
 

@@ -150,6 +150,11 @@ class Method(Protocol):
         ...
 
     @property
+    def aligns(self) -> bool:
+        """Whether it can release one face per group and label, for a label that varies within a person."""
+        ...
+
+    @property
     def promised(self) -> type[PrivacyModel]:
         """The kind of promise that every outcome makes."""
         ...

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain, combinations, islice
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from ksame.errors import GuaranteeError, InputError, parameter_error, whole_number
+from ksame.errors import GuaranteeError, InputError, parameter_error
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
-from ksame.parameters import Parameters
+from ksame.parameters import Parameters, parameter
 from ksame.privacy.maps import ZeroRecognition
 from ksame.privacy.models import KAnonymity, PrivacyModel
 from ksame.progress import Track, silent
@@ -34,33 +34,27 @@ _TRIALS = 200
 class Furthest(Parameters):
     """Form pairs of clusters that are far apart, and give each the place of the other.
 
-    Parameters
-    ----------
-    k : int
-        Largest size to which a cluster grows (leftovers may join later).
-    release : {"centroid", "shifted"}
-        ``centroid``: everyone in a cluster gets the centre of the other one (k-Same-furthest). ``shifted``: everyone
-        keeps the position relative to the own centre (k-Diff-furthest, eq. 1), so that all released faces differ.
-    condition : {"paper", "tight", "exact"}
-        When a cluster may still grow. ``paper``: the balls round the clusters do not overlap (eq. 5). ``tight``:
-        squared distance of the centres above the sum of the squared radii, enough for ``shifted`` only. ``exact``:
-        every member is checked to be nearer to somebody else than to itself; the most permissive, and the same promise.
-    repair : bool
-        Let faces that found no cluster join a pair where everyone stays protected.
+    What is released is the centre of the other cluster for everyone in one (k-Same-furthest), or the own position
+    relative to the own centre, moved there (k-Diff-furthest, eq. 1), so that all released faces differ.
+
+    A cluster may grow while a condition holds. ``paper``: the balls round the clusters do not overlap (eq. 5).
+    ``tight``: squared distance of the centres above the sum of the squared radii, enough for ``shifted`` only.
+    ``exact``: every member is checked to be nearer to somebody else than to itself; the most permissive, and the same
+    promise.
     """
 
-    k: int = 5
-    release: Literal["centroid", "shifted"] = "shifted"
-    condition: Condition = "exact"
-    repair: bool = True
+    k: int = parameter(5, "largest size to which a cluster grows; leftovers may join later", low=2)
+    release: Literal["centroid", "shifted"] = parameter(
+        "shifted", "what becomes of a cluster", choices=("centroid", "shifted"), public=False
+    )
+    condition: Condition = parameter("exact", "when a cluster may still grow", choices=("paper", "tight", "exact"))
+    repair: bool = parameter(True, "let leftovers join a pair where everyone stays protected")
 
     selectable = True
+    aligns = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", whole_number("k", self.name, self.k, 2))
-        object.__setattr__(self, "repair", bool(self.repair))
-        if self.condition not in ("paper", "tight", "exact"):
-            raise parameter_error("condition", self.name, "'paper', 'tight' or 'exact'", self.condition)
+        super().__post_init__()
         if self.condition == "tight" and self.release == "centroid":
             raise parameter_error(
                 "condition",
@@ -79,10 +73,6 @@ class Furthest(Parameters):
         """Zero recognition where faces are shifted, k-anonymity where they are shared."""
         return ZeroRecognition if self.release == "shifted" else KAnonymity
 
-    def params(self) -> dict[str, Any]:
-        """Return k, the growth condition and whether leftovers are repaired."""
-        return {"k": self.k, "condition": self.condition, "repair": self.repair}
-
     @property
     def min_subjects(self) -> int:
         """Two clusters of k people."""
@@ -92,7 +82,7 @@ class Furthest(Parameters):
         """Cluster the people and exchange the centres."""
         if not problem.person_specific and self.release == "shifted":
             raise InputError(
-                "k-diff-furthest needs one image a person: several images of one person, moved together, would tell "
+                "k-diff-furthest needs one image per person: several images of one person, moved together, would tell "
                 "everybody's shift. Choose one image for each subject, or use a k-Same method, which groups by subject."
             )
         people = problem.by_subject

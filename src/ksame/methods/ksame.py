@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from ksame.errors import GuaranteeError, UsageError, parameter_error, real_number, whole_number
+from ksame.errors import GuaranteeError, UsageError, parameter_error
 from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
 from ksame.methods.grouping import STRATEGIES, group_means, partition, sse
-from ksame.parameters import Parameters
+from ksame.parameters import Parameters, parameter
 from ksame.privacy.models import KAnonymity
 from ksame.progress import Track, silent
 
@@ -23,37 +23,23 @@ class KSame(Parameters):
     People are grouped, not images: with several images of a subject the group is formed from subject means, and every
     member contributes the same number of copies. Otherwise the counts alone would name people, and images of one person
     would be averaged with each other (Gross and Sweeney 2007, section II-C).
-
-    Parameters
-    ----------
-    k : int
-        Smallest number of people who share a face.
-    grouping : {"greedy", "mdav", "greedy+refine", "mdav+refine"}
-    surrogate : {"mean", "someone-else"}
-        What a group shares: its mean, or one person who does not exist with the group's gender, age, skin tone and
-        expression. The bound is the same, since it needs only that the face is shared; of somebody else even one who
-        knows all other members learns nothing.
     """
 
-    k: int = 5
-    grouping: str = "greedy"
-    surrogate: Literal["mean", "someone-else"] = "mean"
+    k: int = parameter(5, "how many people share a face", low=2)
+    grouping: str = parameter(
+        "greedy", "who shares one: greedy is the papers', mdav+refine loses least", choices=STRATEGIES
+    )
+    surrogate: Literal["mean", "someone-else"] = parameter(
+        "mean",
+        "what a group shares: its mean, or one person who does not exist, of its gender, age, skin tone and expression",
+        choices=("mean", "someone-else"),
+        quiet=True,
+    )
 
     name = "k-same"
     selectable = True
+    aligns = True
     promised = KAnonymity
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", whole_number("k", "KSame", self.k, 2))
-        if self.grouping not in STRATEGIES:
-            raise parameter_error("grouping", "KSame", f"one of {', '.join(STRATEGIES)}", self.grouping)
-        if self.surrogate not in ("mean", "someone-else"):
-            raise parameter_error("surrogate", "KSame", "'mean' or 'someone-else'", self.surrogate)
-
-    def params(self) -> dict[str, Any]:
-        """Return k, the grouping strategy and what is shared."""
-        params: dict[str, Any] = {"k": self.k, "grouping": self.grouping}
-        return params if self.surrogate == "mean" else {**params, "surrogate": self.surrogate}
 
     @property
     def min_subjects(self) -> int:
@@ -65,7 +51,7 @@ class KSame(Parameters):
         people = problem.by_subject
         n = len(people)
         if n < self.k:
-            raise parameter_error("k", "KSame", f"an integer in [2, number of subjects = {n}]", self.k)
+            raise parameter_error("k", self.name, f"an integer in [2, number of subjects = {n}]", self.k)
         labels = partition(people.squared_distances, self.k, self.grouping, rng)
         outcome = (_collapsed if problem.strata is None else _aligned)(problem, people, labels)
         return outcome if self.surrogate == "mean" else _with_strangers(outcome, problem, rng)
@@ -149,33 +135,13 @@ def _images_of(problem: Problem) -> dict[str, list[int]]:
 
 
 @dataclass(frozen=True)
-class OneFace(Parameters):
-    """Everybody gets the same face: black-out, or the average of all (Newton et al. 2005, Examples 2.3 and 2.4).
+class Average(Parameters):
+    """Everybody gets the average of all (Newton et al. 2005, Example 2.4)."""
 
-    Parameters
-    ----------
-    face : {"mean", "plain"}
-    value : float
-        Grey value of the plain face, in [0, 1].
-    """
-
-    face: Literal["mean", "plain"] = "mean"
-    value: float = 0.0
-
+    name = "average"
     selectable = True
+    aligns = False
     promised = KAnonymity
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "value", real_number("value", "OneFace", self.value, 0, 1))
-
-    @property
-    def name(self) -> str:
-        """The papers' name."""
-        return "average" if self.face == "mean" else "blackout"
-
-    def params(self) -> dict[str, Any]:
-        """Return the grey value where there is one."""
-        return {} if self.face == "mean" else {"value": self.value}
 
     @property
     def min_subjects(self) -> int:
@@ -185,8 +151,22 @@ class OneFace(Parameters):
     def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
         """Release one copy of the one face for every person."""
         people = problem.by_subject
-        outcome = _collapsed(problem, people, np.zeros(len(people), dtype=np.intp))
-        if self.face == "mean":
-            return outcome
-        plain = np.full_like(outcome.surrogates, self.value)
-        return Outcome(plain, outcome.rows, outcome.sources, outcome.promise, outcome.groups)
+        return _collapsed(problem, people, np.zeros(len(people), dtype=np.intp))
+
+
+@dataclass(frozen=True)
+class Blackout(Average):
+    """Everybody gets one plain face (Newton et al. 2005, Example 2.3)."""
+
+    value: float = parameter(0.0, "grey value, 0 black to 1 white", low=0, high=1, level=True)
+
+    name = "blackout"
+
+    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
+        """Release one plain copy for every person."""
+        shared = super().run(problem, rng, track)
+        return replace(shared, surrogates=self.apply(shared.surrogates, rng), figures={})
+
+    def apply(self, images: FloatArray, rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
+        """Return plain images of the same shape."""
+        return np.full_like(images, self.value)

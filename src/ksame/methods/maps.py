@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.errors import InputError, UsageError, parameter_error, real_number, whole_number
+from ksame.errors import InputError, parameter_error
 from ksame.faces.faceset import FloatArray, IntArray, quantise
-from ksame.methods.adhoc import AdHoc, Pixelate, pixels
+from ksame.methods.adhoc import Levelled, Pixelate, at, pixels
 from ksame.methods.base import Outcome, Problem, Written, equal_copies, one_copy_each
-from ksame.parameters import Parameters
+from ksame.parameters import Parameters, parameter
 from ksame.privacy.maps import EpsilonKMap as EpsilonKMapPromise
 from ksame.privacy.maps import EpsilonMap as EpsilonMapPromise
 from ksame.privacy.maps import WrongMap as WrongMapPromise
@@ -30,47 +30,30 @@ PERTURBATION_PSNR = 41.0
 _LARGEST = 1e6  # of a scale or a weight: squares of it stay far from where floats end
 
 
-def _share(owner: str, epsilon: object) -> float:
-    return real_number("epsilon", owner, epsilon, 0, 1, above=True, below=True)
-
-
-def _scale(owner: str, sigma: object) -> float | None:
-    return None if sigma is None else real_number("sigma", owner, sigma, 0, _LARGEST, above=True)
+_SHARE = {"kind": float, "low": 0, "high": 1, "above": True, "below": True}
+_SCALE = {"kind": float, "low": 0, "high": _LARGEST, "above": True}
+_SIGMA = "scale of the likelihood; estimated from the models where it is left out"
 
 
 @dataclass(frozen=True)
 class EpsilonMap(Parameters):
-    """Distort each face just enough that it is unlikely under every model (Algorithm IV.1, "like no one").
+    """Distort each face just enough that it is unlikely under every model (Algorithm IV.1, "like no one")."""
 
-    Parameters
-    ----------
-    over : AdHoc
-        The levelled method that distorts: pixelate, blur, noise.
-    epsilon : float
-        Likelihood exp(-d²/2σ²) that must not be reached under any model.
-    sigma : float, optional
-        Scale of the likelihood; estimated from the models when None (see :meth:`FaceModels.scale`).
-    """
-
-    over: AdHoc = Pixelate()  # noqa: RUF009 -- frozen
-    epsilon: float = 1e-3
-    sigma: float | None = None
+    over: Levelled = parameter(
+        Pixelate(), "what distorts a face: a method with levels, such as pixelate, blur or noise", kind=str, method=True
+    )
+    epsilon: float = parameter(1e-3, "likelihood exp(-d²/2σ²) that no model may reach", **_SHARE)
+    sigma: float | None = parameter(None, _SIGMA, **_SCALE)
 
     name = "epsilon-map"
     selectable = False
+    aligns = False
     promised = EpsilonMapPromise
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _share("EpsilonMap", self.epsilon))
-        object.__setattr__(self, "sigma", _scale("EpsilonMap", self.sigma))
-        if self.over.level is None:
-            raise UsageError(
-                f"The epsilon-map needs a method with levels (pixelate, blur, noise). Got {self.over.name!r}."
-            )
-
-    def params(self) -> dict[str, Any]:
-        """Return the distortion and epsilon."""
-        return {"over": self.over.name, "epsilon": self.epsilon, "sigma": self.sigma}
+        super().__post_init__()
+        if not hasattr(self.over, "levels"):
+            raise parameter_error("over", self.name, "a method with levels", getattr(self.over, "name", self.over))
 
     @property
     def min_subjects(self) -> int:
@@ -94,7 +77,7 @@ class EpsilonMap(Parameters):
         for level in track(levels, "scanning levels"):
             if not len(open_):
                 continue
-            altered = self.over.at(level).apply(images[open_], np.random.default_rng(seed))
+            altered = at(self.over, level).apply(images[open_], np.random.default_rng(seed))
             codes = quantise(altered + noise[open_]).reshape(len(open_), -1) / 255.0
             released[open_] = codes
             met = promise.likelihoods(codes, models) < self.epsilon
@@ -134,26 +117,18 @@ class WrongMap(Parameters):
 
     For a candidate model R_i and the true R_j the nearest point beyond the plane that bisects them is in closed form;
     the candidate with the smallest change wins.
-
-    Parameters
-    ----------
-    margin : float
-        How far beyond the plane, as a share of the distance between the two models.
     """
 
-    margin: float = 0.02
+    margin: float = parameter(
+        0.02,
+        "how far beyond the plane, as a share of the distance between two models",
+        **{**_SHARE, "high": 0.5},
+    )
 
     name = "wrong-map"
     selectable = False
+    aligns = False
     promised = WrongMapPromise
-
-    def __post_init__(self) -> None:
-        margin = real_number("margin", "WrongMap", self.margin, 0, 0.5, above=True, below=True)
-        object.__setattr__(self, "margin", margin)
-
-    def params(self) -> dict[str, Any]:
-        """Return the margin."""
-        return {"margin": self.margin}
 
     @property
     def min_subjects(self) -> int:
@@ -197,49 +172,28 @@ class WrongMap(Parameters):
 
 @dataclass(frozen=True)
 class EpsilonKMap(Parameters):
-    """Make each face equally like k people, by the smallest change (eqs. 1 to 4, "like everyone").
+    """Make each face equally like k people, by the smallest change (eqs. 1 to 4, "like everyone")."""
 
-    Parameters
-    ----------
-    k : int
-    lam : float
-        Weight of the change against the equality; 0 projects on the set of points equally far from all k.
-    models : {"mean", "images"}
-        Whether a person is the mean of its images or any one of them.
-    epsilon : float, optional
-        Faces whose k posteriors differ by more (squared) after writing are withheld.
-    sigma : float, optional
-        Scale of the likelihood behind the posteriors.
-    """
-
-    k: int = 5
-    lam: float = 0.0
-    models: Literal["mean", "images"] = "mean"
-    epsilon: float | None = None
-    sigma: float | None = None
+    k: int = parameter(5, "how many people each face is equally like", low=2)
+    lam: float = parameter(
+        0.0,
+        "weight of the change against the equality; 0 makes all k equally far",
+        low=0,
+        high=_LARGEST,
+        option="lambda",
+    )
+    models: Literal["mean", "images"] = parameter(
+        "mean", "whether a person is the mean of its images or any one of them", choices=("mean", "images")
+    )
+    epsilon: float | None = parameter(
+        None, "faces whose k posteriors differ by more (squared) after writing are withheld", **_SHARE
+    )
+    sigma: float | None = parameter(None, _SIGMA, **_SCALE)
 
     name = "epsilon-k-map"
     selectable = True
+    aligns = False
     promised = EpsilonKMapPromise
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", whole_number("k", "EpsilonKMap", self.k, 2))
-        object.__setattr__(self, "lam", real_number("lam", "EpsilonKMap", self.lam, 0, _LARGEST))
-        if self.epsilon is not None:
-            object.__setattr__(self, "epsilon", _share("EpsilonKMap", self.epsilon))
-        object.__setattr__(self, "sigma", _scale("EpsilonKMap", self.sigma))
-        if self.models not in ("mean", "images"):
-            raise parameter_error("models", "EpsilonKMap", "'mean' or 'images'", self.models)
-
-    def params(self) -> dict[str, Any]:
-        """Return the public parameters."""
-        return {
-            "k": self.k,
-            "lam": self.lam,
-            "models": self.models,
-            "epsilon": self.epsilon,
-            "sigma": self.sigma,
-        }
 
     @property
     def min_subjects(self) -> int:
@@ -251,7 +205,7 @@ class EpsilonKMap(Parameters):
         models = problem.models.means() if self.models == "mean" else problem.models
         people = len(np.unique(models.subjects))
         if people < self.k:
-            raise parameter_error("k", "EpsilonKMap", f"an integer in [2, people in the reference = {people}]", self.k)
+            raise parameter_error("k", self.name, f"an integer in [2, people in the reference = {people}]", self.k)
         faces, subjects, sources = equal_copies(problem)
         neighbours = nearest_people(faces, subjects, models, self.k)
         codes = equalise(faces, models.codes, neighbours, self.lam)

@@ -10,11 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ksame.errors import InputError, KsameWarning, TooFewError, UsageError, parameter_error
+from ksame.errors import InputError, KsameWarning, TooFewError, UsageError
 from ksame.faces.faceset import IntArray
 from ksame.methods.base import Method, Outcome, Problem
-from ksame.methods.ksame import KSame
-from ksame.parameters import Parameters
+from ksame.parameters import Parameters, parameter
 from ksame.privacy.models import PrivacyModel
 from ksame.progress import Track, silent
 
@@ -38,13 +37,15 @@ class Select(Parameters):
 
     inner: Method
     label: str
-    small_classes: Literal["error", "merge", "drop"] = "error"
+    small_classes: Literal["error", "merge", "drop"] = parameter(
+        "error", "what becomes of classes with fewer people than the method needs", choices=("error", "merge", "drop")
+    )
 
     selectable = False
+    aligns = False
 
     def __post_init__(self) -> None:
-        if self.small_classes not in ("error", "merge", "drop"):
-            raise parameter_error("small_classes", "Select", "'error', 'merge' or 'drop'", self.small_classes)
+        super().__post_init__()
         if not self.inner.selectable:
             raise UsageError(
                 f"--select keeps apart people who would share a face, but {self.inner.name} alters every face by "
@@ -82,7 +83,7 @@ class Select(Parameters):
             )
         varying = _varying(problem)
         if varying:
-            if isinstance(self.inner, KSame):
+            if self.inner.aligns:
                 outcome = self.inner.run(problem, rng, track)
                 self._tell_aligned(problem, varying, len(outcome.withheld))
                 return outcome

@@ -5,12 +5,13 @@ from ksame.models.catalogue import CATALOGUE, Model, Wheel
 from ksame.models.detector import FaceDetector, detect
 from ksame.models.face import Face, Mesh, Source
 from ksame.models.mesh import BLENDSHAPES, FaceMesh, Pose, five_points
-from ksame.models.recogniser import DlibResNet, OnnxRecogniser, Recogniser, SFace
+from ksame.models.recogniser import RECOGNISERS, DlibResNet, OnnxRecogniser, Recogniser, RecogniserEntry, SFace
 from ksame.models.store import State, Store, path
 
 __all__ = [
     "BLENDSHAPES",
     "CATALOGUE",
+    "RECOGNISERS",
     "BlazeFace",
     "DlibResNet",
     "Face",
@@ -21,6 +22,7 @@ __all__ = [
     "OnnxRecogniser",
     "Pose",
     "Recogniser",
+    "RecogniserEntry",
     "SFace",
     "Source",
     "State",

@@ -7,6 +7,8 @@ Each cuts the face out itself, by the five points that a detector or, better, a 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -18,9 +20,11 @@ from ksame.errors import InputError, ModelError, parameter_error
 from ksame.faces.faceset import FloatArray
 from ksame.faces.registration import Similarity
 from ksame.models.blocked import mended
+from ksame.models.catalogue import CATALOGUE
 from ksame.models.pictures import as_rgb8, warp
 from ksame.models.runtime import session
 from ksame.models.store import Store
+from ksame.registry import Registry
 
 # Where eyes, nose and mouth corners lie in the 112 x 112 pictures that ArcFace and its kin were trained on.
 _ARCFACE = ((38.29, 51.70), (73.53, 51.50), (56.03, 71.74), (41.55, 92.37), (70.73, 92.20))
@@ -187,3 +191,39 @@ def _unit(vector: ArrayLike) -> FloatArray:
     if not length > 0:
         raise InputError("The recogniser gave no vector for this face: it is all zero or not a number.")
     return np.asarray(flat / length)
+
+
+@dataclass(frozen=True)
+class RecogniserEntry:
+    """A recogniser that the command line, audits and the loop in scenes know by name.
+
+    Attributes
+    ----------
+    name : str
+    build : callable
+        Makes it.
+    summary : str
+        What it is.
+    model : str, optional
+        Its weights in the catalogue; None where it has none.
+    """
+
+    name: str
+    build: Callable[[], Recogniser]
+    summary: str
+    model: str | None = None
+
+    @property
+    def licence(self) -> str:
+        """Licence and size of its weights, in a few words."""
+        if self.model is None:
+            return "no weights"
+        weights = CATALOGUE[self.model]
+        return f"{weights.licence}, {weights.size / 1e6:.0f} MB{', optional' if weights.optional else ''}"
+
+
+RECOGNISERS: Registry[RecogniserEntry] = Registry("recogniser")
+"""All recognisers by name."""
+
+RECOGNISERS.add(RecogniserEntry("sface", SFace, "SFace (Zhong et al. 2021), 128 numbers", "sface"))
+RECOGNISERS.add(RecogniserEntry("dlib", DlibResNet, "dlib's residual network (King 2017), 128 numbers", "dlib-resnet"))

@@ -13,11 +13,12 @@ from ksame.errors import InputError
 from ksame.privacy.certificate import Certificate, CertificateCore, release_digest
 from ksame.privacy.documents import Record, read_any, read_bytes
 from ksame.privacy.invention import InventedRegion
+from ksame.recipes import METHODS
 from ksame.scene.at_risk import count_risks
-from ksame.scene.choosing import K_SAME_M, SOMEONE_ELSE
 from ksame.scene.composing import Treatment
-from ksame.scene.masking import FILL, MASKS
-from ksame.scene.pipeline import Options, Result
+from ksame.scene.config import JobConfig
+from ksame.scene.masking import FILL
+from ksame.scene.result import JobResult
 from ksame.version import software
 
 AT_RISK = "at-risk.csv"
@@ -27,9 +28,6 @@ NOT_JUDGED = "No recogniser judged the new faces."
 METADATA_KEPT = "Some metadata of the originals was kept, because it was asked for."
 CHOICES = (WITHIN_A_SPAN, NOT_JUDGED, METADATA_KEPT)
 """Warnings that follow from what was asked for, which nothing else in a certificate tells."""
-
-SHARED_FACE = {SOMEONE_ELSE: "a face of somebody who does not exist", K_SAME_M: "the mean of the group's faces"}
-"""What the people of a group share, by method; every other method masks."""
 
 
 class SceneMethod(Record):
@@ -128,23 +126,23 @@ def certified(certificate: Path) -> set[str]:
         return set()
 
 
-def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
+def certify(result: JobResult, options: JobConfig, folder: Path) -> SceneCertificate:
     """Certify what was written; outputs are named from the ``folder`` of the certificate.
 
     Nothing of it tells who became whom, when anything happened, or what the originals were called.
     """
     counts = _counts(result)
     files = {
-        (done.job.destination.parent.relative_to(folder) / name).as_posix(): digest
-        for done in result.done
+        (done.output.parent.relative_to(folder) / name).as_posix(): digest
+        for done in result.files
         for name, digest in done.files.items()
     }
     k_real = result.choice.k_real(result.shown)
     return SceneCertificate(
         method=SceneMethod(
-            name=options.method, level=options.level, cover=options.cover.value, regions=len(options.regions)
+            name=options.method, level=options.level, cover=options.cover.name, regions=len(options.regions)
         ),
-        k=None if options.method in MASKS else options.k,
+        k=None if METHODS[options.method].masks else options.k,
         k_real=k_real,
         counts=counts,
         likeness=_likeness(result),
@@ -157,7 +155,7 @@ def certify(result: Result, options: Options, folder: Path) -> SceneCertificate:
     )
 
 
-def _counts(result: Result) -> SceneCounts:
+def _counts(result: JobResult) -> SceneCounts:
     """Count everybody once: whoever is shown in any frame is kept, whatever became of them in others."""
     unsure, shown = result.everyone.unsure, result.shown
     kept = sum(person.confirmed for person in shown.values())
@@ -165,9 +163,9 @@ def _counts(result: Result) -> SceneCounts:
     treated = Counter(plan.treatment for plan in plans)
     instead = sum(plan.stands_in for plan in plans)
     return SceneCounts(
-        files=len(result.done),
+        files=len(result.files),
         unreadable=len(result.failed),
-        frames=sum(done.n_frames for done in result.done),
+        frames=sum(done.n_frames for done in result.files),
         people=len(plans) + kept,
         not_sure=len(unsure - set(shown)),
         not_sure_kept=len(shown) - kept,
@@ -175,11 +173,11 @@ def _counts(result: Result) -> SceneCounts:
         masked=treated[Treatment.MASK] - instead,
         masked_instead=instead,
         kept=kept + treated[Treatment.KEEP],
-        **count_risks(done.at_risk for done in result.done),
+        **count_risks(done.at_risk for done in result.files),
     )
 
 
-def _likeness(result: Result) -> Likeness | None:
+def _likeness(result: JobResult) -> Likeness | None:
     judge = result.choice.judge
     alike = [value for name, value in result.choice.likeness.items() if name not in result.shown]
     if judge is None or not alike:
@@ -188,11 +186,11 @@ def _likeness(result: Result) -> Likeness | None:
     return Likeness(recognised=recognised, recogniser=judge.name, threshold=judge.threshold)
 
 
-def _choices(options: Options) -> list[str]:
+def _choices(options: JobConfig) -> list[str]:
     """Return the warnings that follow from what was asked for."""
     asked = {
         WITHIN_A_SPAN: options.span[0] > 0 or np.isfinite(options.span[1]),
-        NOT_JUDGED: not options.loop and options.method not in MASKS,
+        NOT_JUDGED: not options.judged and not METHODS[options.method].masks,
         METADATA_KEPT: options.encoding.keep_metadata,
     }
     return [text for text, given in asked.items() if given]
@@ -232,7 +230,7 @@ def statement(method: str, k: int | None, k_real: int | None, counts: SceneCount
     """Return what is promised, in words."""
     if not counts.replaced:
         if counts.masked + counts.masked_instead + counts.not_sure:
-            mask = method if method in MASKS else FILL
+            mask = method if METHODS[method].masks else FILL
             but = ", but for those left as they are," if counts.kept + counts.not_sure_kept else ""
             return (
                 f"Faces that were found{but} are masked ({mask}). A mask has no theorem: nothing is promised but that "
@@ -241,7 +239,7 @@ def statement(method: str, k: int | None, k_real: int | None, counts: SceneCount
         if counts.kept + counts.not_sure_kept:
             return "Everyone who was found is left as they are, because it was asked for: nothing is promised."
         return "No face was found: nothing is promised."
-    shared = f"one surrogate identity, {SHARED_FACE[method]}"
+    shared = f"one surrogate identity, {METHODS[method].scenes.shares}"
     filled = f"(groups are filled up to k = {k} with people who do not exist, who add no anonymity)"
     invented = InventedRegion().statement()
     if k_real == 1:

@@ -7,17 +7,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 
-import cv2
 import numpy as np
 
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.heads.head import Cover, Head, Region
+from ksame.heads.between import Made, between
+from ksame.heads.covers import HEAD, Cover
+from ksame.heads.head import Head, Region, wearing
 from ksame.heads.invention import Invention, invent, taken_away
 from ksame.heads.surrogate import Surrogate
 from ksame.models import Face, Source
 from ksame.models.finisher import Finisher, Image, finisher
-from ksame.scene.masking import Mask, fill, outline_of
+from ksame.scene.filling import fill, outline_of
+from ksame.scene.masking import Mask
 from ksame.scene.media import Frame
 from ksame.scene.neutral import neutral_of
 from ksame.scene.sightings import NOT_SURE, Cast
@@ -27,12 +30,10 @@ MAX_YAW = 65.0
 
 
 STEP = 3
-"""In one of so many frames, the network makes every head; in the others, those that do not keep calm."""
+"""In one of so many frames, the network makes every head; in the others, those unlike both beside them."""
 _BRIEF = 0.045  # seconds from frame to frame, at most, for heads to be mixed from those before and after
-# How far points may move meanwhile, and off a straight line, in sides of the square. At 0.02 and 0.006, a talking head
-# was less steady (1.25 times its own jitter, not 1.14), and its blinks less its own (correlation 0.84, not 0.90).
-_MOVED, _BENT = 0.012, 0.0025
 _AHEAD = 2  # keys that are made ahead of the frames before them
+_PLACED = 256  # heads in frames whose regions are kept for whoever asks next
 _ROOM = 120 << 20  # bytes that the frames may take which wait for each other
 
 
@@ -61,7 +62,7 @@ class Plan:
 
     treatment: Treatment
     surrogate: Surrogate | None = None
-    cover: Cover = Cover.HEAD
+    cover: Cover = HEAD
     stands_in: bool = False
 
 
@@ -91,14 +92,6 @@ class _Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class _Made:
-    """A head that was invented: where its points lay in the square, and the square that the network made."""
-
-    places: FloatArray
-    made: Image
-
-
-@dataclass(frozen=True, eq=False)
 class Key:
     """A new frame, and by track the heads that the network made for it.
 
@@ -113,14 +106,7 @@ class Key:
     index: int
     time: float
     pixels: ByteArray
-    heads: Mapping[int, _Made]
-
-
-def _calm(first: FloatArray, now: FloatArray, last: FloatArray, share: float) -> bool:
-    """Tell whether a head hardly changes between two frames, and only in a straight line; places in its square."""
-    moved = np.hypot(*(last - first).T).max()
-    bent = np.hypot(*(now - first - share * (last - first)).T).max()
-    return bool(moved < _MOVED and bent < _BENT)
+    heads: Mapping[int, Made]
 
 
 @dataclass(eq=False)
@@ -155,6 +141,7 @@ class Composer:
     def __post_init__(self) -> None:
         self._tracks = {track.number: track for track in self.cast.tracks}
         self._neutrals: dict[int, FloatArray | None] = {}
+        self.placed = lru_cache(_PLACED)(self._placed)
 
     def compose(self, frame: Frame) -> ByteArray:
         """Return the new frame."""
@@ -165,17 +152,15 @@ class Composer:
         return self._composed(frame, lambda _: None)
 
     def between(self, frame: Frame, before: Key, after: Key) -> ByteArray:
-        """Return a new frame between two others; heads that are calm meanwhile are mixed from theirs."""
+        """Return a new frame between two others; heads that are like theirs are mixed of them."""
         share = (frame.index - before.index) / (after.index - before.index)
         brief = after.time - before.time <= _BRIEF * (after.index - before.index)
 
         def mixed(head: _Placed) -> Image | None:
             first, last = before.heads.get(head.track), after.heads.get(head.track)
-            if not brief or first is None or last is None or not _calm(first.places, head.places, last.places, share):
+            if not brief or first is None or last is None:
                 return None
-            if first.made.shape != last.made.shape:
-                return None
-            return np.asarray(cv2.addWeighted(first.made, 1 - share, last.made, share, 0), dtype=np.float32)
+            return between(first, head.places, last, share)
 
         return self._composed(frame, mixed).pixels
 
@@ -185,9 +170,9 @@ class Composer:
             return Key(frame.index, frame.time, frame.pixels, {})
         onto = frame.pixels.copy()
         changed = [face for face in faces if self.plans[face.person].treatment is not Treatment.KEEP]
-        heads = [head for face in changed if (head := self._invention(face)) is not None]
+        heads = [head for face in changed if (head := self._invention(face, frame.index)) is not None]
         masked = [face for face in changed if face.track not in {head.track for head in heads}]
-        made: dict[int, _Made] = {}
+        made: dict[int, Made] = {}
         if heads:
             outlines = [head.invention.region.outline for head in heads] + [outline_of(face)[0] for face in masked]
             hidden = taken_away(onto.shape, [*outlines, *self.regions])
@@ -201,7 +186,7 @@ class Composer:
                     made=known(head),
                 )
                 if square is not None:
-                    made[head.track] = _Made(head.places, square)
+                    made[head.track] = Made(head.places, square)
         for face in masked:
             mask = Mask() if self._obstacle(face) else self.mask
             mask.apply(onto, face, np.random.default_rng((self.seed, frame.index, face.track)))
@@ -223,18 +208,26 @@ class Composer:
             self._neutrals[track] = neutral_of(self._tracks[track])
         return self._neutrals[track]
 
-    def _invention(self, face: Face) -> _Placed | None:
-        """Return what is invented in a face's place; None where it is masked."""
-        plan = self.plans[face.person]
-        neutral = None if face.mesh is None else self._neutral(face.track)
-        if plan.treatment is not Treatment.REPLACE or self._obstacle(face):
-            return None
-        if face.mesh is None or plan.surrogate is None or neutral is None:
+    def _placed(self, track: int, frame: int) -> tuple[Head, Region] | None:
+        """Return the head of a track in a frame, and its region; None without a mesh. Kept: others ask for it too."""
+        face, neutral = self._tracks[track].at(frame), self._neutral(track)
+        if face is None or face.mesh is None or neutral is None:
             return None
         head = Head.of(face.mesh.points)
-        region = Region.of(head, neutral, plan.cover)
-        places = face.mesh.points[:, :2] @ region.matrix[:, :2].T
-        return _Placed(face.track, Invention(plan.surrogate.looks, head, neutral, region), places + region.matrix[:, 2])
+        return head, Region.of(head, neutral, self.plans[face.person].cover)
+
+    def _invention(self, face: Face, frame: int) -> _Placed | None:
+        """Return what is invented in a face's place; None where it is masked."""
+        plan, neutral = self.plans[face.person], self._neutral(face.track)
+        if plan.treatment is not Treatment.REPLACE or self._obstacle(face):
+            return None
+        placed = self.placed(face.track, frame)
+        if plan.surrogate is None or neutral is None or placed is None:
+            return None
+        head, region = placed
+        points = head.place(wearing(plan.surrogate.looks.shape, head, neutral))[:, :2]
+        places = points @ region.matrix[:, :2].T + region.matrix[:, 2]
+        return _Placed(face.track, Invention(plan.surrogate.looks, head, neutral, region), places)
 
     def _obstacle(self, face: Face) -> str:
         """Return why a face must be masked by the plain fill; empty where it need not be."""

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksame.models import SFace
+from ksame.models import RECOGNISERS
 from ksame.models.finisher import finisher
 from ksame.progress import Track
-from ksame.scene.choosing import Choice, make_plans
+from ksame.recipes import METHODS
+from ksame.scene.choosing import LOOP, Choice, make_plans
 from ksame.scene.counting import Witness
+from ksame.scene.frames import Frames
+from ksame.scene.identities import Loop
 from ksame.scene.looking.storage import give_back_memory
-from ksame.scene.masking import MASKS
 from ksame.scene.media import Media
 from ksame.scene.people import Everyone, treatments
 from ksame.scene.preparing import Prepared, prepare, subjects_of
-from ksame.scene.running import Brake, Counted, each
 from ksame.scene.sightings import Cast
 
 if TYPE_CHECKING:
-    from ksame.scene.pipeline import Options
+    from ksame.scene.config import JobConfig
 
 _KNOWING = "getting to know everyone"
 
@@ -29,10 +30,9 @@ _KNOWING = "getting to know everyone"
 def decide(
     files: Sequence[tuple[Media, Cast]],
     everyone: Everyone,
-    options: Options,
-    recogniser: SFace,
+    options: JobConfig,
     seed: int,
-    brake: Brake,
+    map_files: Callable[[Callable[[Any], Prepared], Sequence[Any], str], list[Prepared]],
     track: Track,
 ) -> Choice:
     """Get to know everyone and decide who becomes whom."""
@@ -45,26 +45,26 @@ def decide(
         unsure=everyone.unsure,
     )
     known: list[Prepared] = []
-    if options.method not in MASKS:
-        inner = track if len(files) == 1 else brake.track
+    loop = None
+    if not METHODS[options.method].masks:
+        loop = Loop(RECOGNISERS[LOOP].build(), finisher(options.device), options.cover)
+        recogniser = loop.recogniser
         witness = Witness(options.looking)
 
         def one(file: tuple[Media, Cast]) -> Prepared:
             media, cast = file
             people = {person.name for person in cast.people}
-            return prepare(inner(Counted(media), _KNOWING), cast, recogniser, witness, people=people)
+            return prepare(Frames(media), cast, recogniser, witness, people=people)
 
-        known = each(files, one, options.workers or 1, brake, track, _KNOWING)
+        known = map_files(one, files, _KNOWING)
         give_back_memory()
     return make_plans(
         wishes,
         subjects_of(known, everyone) if known else (),
-        recogniser,
+        loop,
         np.random.default_rng(seed),
         method=options.method,
         k=options.k,
-        cover=options.cover,
-        loop=options.loop,
-        network=None if options.method in MASKS else finisher(options.device),
+        judged=options.judged,
         track=track,
     )

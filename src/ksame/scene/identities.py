@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import ByteArray, FloatArray, IntArray
-from ksame.heads.head import Cover, Head, Region, wearing
+from ksame.heads.covers import HEAD, Cover
+from ksame.heads.head import Head, Region, wearing
 from ksame.heads.invention import Invention, invent, taken_away
 from ksame.heads.surrogate import Surrogate, draw_surrogate
 from ksame.models import Recogniser, five_points
@@ -118,7 +119,7 @@ class Loop:
 
     recogniser: Recogniser
     finisher: Finisher
-    cover: Cover = Cover.HEAD
+    cover: Cover = HEAD
 
     @property
     def limit(self) -> float:

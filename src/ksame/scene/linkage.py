@@ -13,7 +13,7 @@ from ksame.privacy.linkage import Linkage, LinkTable, read_table
 from ksame.scene.at_risk import Shown
 from ksame.scene.certificate import SceneCertificate
 from ksame.scene.composing import Treatment
-from ksame.scene.pipeline import Result
+from ksame.scene.result import JobResult
 
 
 class Place(Record):
@@ -59,7 +59,7 @@ def read_linkage(path: Path) -> AnyLinkage:
     return cast("AnyLinkage", read_table(path, Linkage, SceneLinkage))
 
 
-def link(result: Result, certificate: SceneCertificate) -> SceneLinkage:
+def link(result: JobResult, certificate: SceneCertificate) -> SceneLinkage:
     """Return who became whom."""
     return SceneLinkage(
         release_digest=certificate.digest,
@@ -71,9 +71,9 @@ def link(result: Result, certificate: SceneCertificate) -> SceneLinkage:
     )
 
 
-def _taken_out(result: Result, one: Shown) -> LinkedPerson:
+def _taken_out(result: JobResult, one: Shown) -> LinkedPerson:
     """Return somebody who was found, and whom the tracks no longer have."""
-    there = (done.job for done in result.done if any(shown.person == one.person for shown in done.shown))
+    there = (done for done in result.files if any(shown.person == one.person for shown in done.shown))
     return LinkedPerson(
         name=one.person,
         treatment="keep",
@@ -84,11 +84,11 @@ def _taken_out(result: Result, one: Shown) -> LinkedPerson:
         shown=True,
         cover=None,
         likeness=None,
-        places=tuple(Place(source=str(job.source), output=job.destination.name, tracks=()) for job in there),
+        places=tuple(Place(source=str(done.source), output=done.output.name, tracks=()) for done in there),
     )
 
 
-def _person(result: Result, name: str, groups: Mapping[str, int]) -> LinkedPerson:
+def _person(result: JobResult, name: str, groups: Mapping[str, int]) -> LinkedPerson:
     plan = result.choice.plans[name]
     like = result.choice.likeness.get(name)
     replaced = plan.treatment is Treatment.REPLACE
@@ -100,12 +100,12 @@ def _person(result: Result, name: str, groups: Mapping[str, int]) -> LinkedPerso
         counts_as=result.choice.counted.get(name) if replaced else None,
         sure=result.shown[name].confirmed if name in result.shown else name not in result.everyone.unsure,
         shown=name in result.shown,
-        cover=plan.cover.value if replaced else None,
+        cover=plan.cover.name if replaced else None,
         likeness=None if like is None else round(like, 4),
         places=tuple(
             Place(
-                source=str(result.done[number].job.source),
-                output=result.done[number].job.destination.name,
+                source=str(result.files[number].source),
+                output=result.files[number].output.name,
                 tracks=tuple(track.number for track in result.casts[number].of(local)),
             )
             for number, local in result.everyone.keys(name)

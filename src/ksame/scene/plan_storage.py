@@ -17,8 +17,8 @@ import numpy as np
 
 from ksame.errors import InputError
 from ksame.files import write_atomic
+from ksame.heads.covers import COVERS
 from ksame.heads.drawing import Looks
-from ksame.heads.head import Cover
 from ksame.heads.surrogate import Surrogate
 from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Plan, Treatment
@@ -26,14 +26,8 @@ from ksame.scene.composing import Plan, Treatment
 _VERSION = 1
 
 
-def save_choice(choice: Choice, path: Path, key: str) -> None:
-    """Keep a plan, readable by its owner only; it is there as a whole or not at all.
-
-    Parameters
-    ----------
-    key : str
-        A hash of everything that it was decided from.
-    """
+def save_choice(choice: Choice, path: Path) -> None:
+    """Keep a plan, readable by its owner only; it is there as a whole or not at all."""
     faces: list[Surrogate] = []
     for plan in choice.plans.values():
         if plan.surrogate is not None and all(plan.surrogate is not face for face in faces):
@@ -41,16 +35,14 @@ def save_choice(choice: Choice, path: Path, key: str) -> None:
     numbers = {id(face): number for number, face in enumerate(faces)}
     index = {
         "version": _VERSION,
-        "key": key,
         "plans": {
-            name: [plan.treatment.value, numbers.get(id(plan.surrogate)), plan.cover.value, plan.stands_in]
+            name: [plan.treatment.value, numbers.get(id(plan.surrogate)), plan.cover.name, plan.stands_in]
             for name, plan in choice.plans.items()
         },
         "groups": dict(choice.groups),
         "likeness": dict(choice.likeness),
         "counted": dict(choice.counted),
         "judge": None if choice.judge is None else [choice.judge.name, choice.judge.threshold],
-        "shared": choice.shared,
     }
     arrays: dict[str, Any] = {"index": np.frombuffer(json.dumps(index).encode(), dtype=np.uint8)}
     for number, face in enumerate(faces):
@@ -61,21 +53,19 @@ def save_choice(choice: Choice, path: Path, key: str) -> None:
     write_atomic(path, data.getvalue(), private=True)
 
 
-def load_choice(path: Path, key: str) -> Choice | None:
-    """Return the plan that was kept; None where none was.
+def load_choice(path: Path) -> Choice:
+    """Return the plan that was kept.
 
     Raises
     ------
     InputError
-        When it is damaged, or was decided from something else.
+        When it is damaged.
     """
-    if not path.is_file():
-        return None
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             index = json.loads(stored["index"].tobytes())
-            if (index["version"], index["key"]) != (_VERSION, key):
-                raise ValueError("it was made for other files, tracks or options")
+            if index["version"] != _VERSION:
+                raise ValueError(f"version {index['version']}, not {_VERSION}")
             return _choice(index, dict(stored))
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error) as error:
         raise InputError(
@@ -92,8 +82,8 @@ def _choice(index: dict[str, Any], arrays: dict[str, Any]) -> Choice:
         looks = Looks(arrays[f"shape{number}"], arrays[f"texture{number}"], (red, green, blue))
         faces.append(Surrogate(looks, born, tone))
     plans = {
-        name: Plan(Treatment(treatment), None if number is None else faces[number], Cover(cover), bool(stands_in))
+        name: Plan(Treatment(treatment), None if number is None else faces[number], COVERS[cover], bool(stands_in))
         for name, (treatment, number, cover, stands_in) in index["plans"].items()
     }
     judge = None if index["judge"] is None else Judge(*index["judge"])
-    return Choice(plans, index["groups"], index["likeness"], index["counted"], judge, bool(index["shared"]))
+    return Choice(plans, index["groups"], index["likeness"], index["counted"], judge)

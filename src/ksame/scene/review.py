@@ -19,7 +19,7 @@ from ksame.scene.composing import Treatment
 from ksame.scene.media import open_media
 from ksame.scene.media.encoding import PICTURE_SUFFIXES
 from ksame.scene.media.stills import save_picture
-from ksame.scene.pipeline import Result
+from ksame.scene.result import JobResult
 from ksame.scene.sightings import Cast, Track
 
 SIDE = 176
@@ -48,7 +48,7 @@ class _Pair:
     like: float
 
 
-def review_sheet(result: Result) -> ByteArray:
+def review_sheet(result: JobResult) -> ByteArray:
     """Show every person in the first, the worst and the last frame, before and after, side by side.
 
     The worst frame is one in which a mask had to stand in; where there is none, the one of a few in which a recogniser
@@ -62,7 +62,7 @@ def review_sheet(result: Result) -> ByteArray:
     for name, mine in spots.items():
         plan = result.choice.plans[name]
         what = "masked instead" if plan.stands_in else _WORDS[plan.treatment]
-        extra = (f"cover {plan.cover.value}",) if plan.treatment is Treatment.REPLACE else ()
+        extra = (f"cover {plan.cover.name}",) if plan.treatment is Treatment.REPLACE else ()
         pictures = []
         for title, some in mine:
             there = [pairs[spot] for spot in some if spot in pairs]
@@ -73,14 +73,14 @@ def review_sheet(result: Result) -> ByteArray:
     return sheet(rows)
 
 
-def _spots(result: Result, name: str) -> list[tuple[str, list[Spot]]]:
+def _spots(result: JobResult, name: str) -> list[tuple[str, list[Spot]]]:
     """Return where a person is looked at: first, candidates for the worst, last."""
     places = [(n, track) for n, local in result.everyone.keys(name) for track in result.casts[n].of(local)]
     places.sort(key=lambda place: (place[0], place[1].first))
     if not places:
         return []
     last = max(places, key=lambda place: (place[0], place[1].end))
-    risks = [(n, one) for n, done in enumerate(result.done) for one in done.at_risk if one.person == name]
+    risks = [(n, one) for n, done in enumerate(result.files) for one in done.at_risk if one.person == name]
     worst: list[Spot] = []
     if risks:
         n, one = max(risks, key=lambda risk: len(risk[1]))
@@ -101,10 +101,10 @@ def _even(track: Track, count: int) -> list[int]:
     return sorted({int(rows[i]) + track.first for i in np.linspace(0, len(rows) - 1, count).round().astype(int)})
 
 
-def _pairs(result: Result, wanted: set[Spot], replaced: set[str]) -> Iterator[tuple[Spot, _Pair]]:
+def _pairs(result: JobResult, wanted: set[Spot], replaced: set[str]) -> Iterator[tuple[Spot, _Pair]]:
     """Read originals and outputs together, and cut out what is wanted."""
     recogniser = SFace()
-    for number, done in enumerate(result.done):
+    for number, done in enumerate(result.files):
         due: dict[int, list[Spot]] = defaultdict(list)
         for spot in wanted:
             if spot[0] == number:
@@ -112,7 +112,7 @@ def _pairs(result: Result, wanted: set[Spot], replaced: set[str]) -> Iterator[tu
         if not due:
             continue
         last = max(due)
-        before, after = (open_media(path).frames() for path in (done.job.source, done.job.destination))
+        before, after = (open_media(path).frames() for path in (done.source, done.output))
         with closing(before), closing(after):  # type: ignore[type-var]  # they are generators
             for old, new in zip(before, after, strict=False):
                 for spot in due.get(old.index, ()):

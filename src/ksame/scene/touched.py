@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.faces.faceset import ByteArray, FloatArray
-from ksame.heads.head import Head, Region
 from ksame.heads.invention import taken_away
 from ksame.models import Face
 from ksame.scene.composing import Composer, Treatment
-from ksame.scene.masking import outline_of
+from ksame.scene.filling import outline_of
 from ksame.scene.media import Frame
-from ksame.scene.neutral import neutral_of
 
 _EDGE = np.ones((7, 7), np.uint8)
 """Masks round outlines in their own ways, by a pixel or two."""
@@ -28,35 +26,26 @@ class Touched:
 
     def __init__(self, composer: Composer) -> None:
         self._composer = composer
-        self._tracks = {track.number: track for track in composer.cast.tracks}
-        self._neutrals: dict[int, FloatArray | None] = {}
 
     def of(self, frame: Frame, composed: ByteArray) -> NDArray[np.bool_]:
         """Return the pixels, (height, width), of a frame that was composed."""
         if composed is frame.pixels:
             return np.zeros(composed.shape[:2], dtype=bool)
-        red, green, blue = cv2.split(cv2.absdiff(composed, frame.pixels))  # quicker than any() over the last axis
-        changed = np.asarray(cv2.bitwise_or(cv2.bitwise_or(red, green), blue)) > 0
+        none = (0.0, 0.0, 0.0)
+        changed = np.asarray(cv2.inRange(cv2.absdiff(composed, frame.pixels), none, none)) == 0  # quicker than any()
         begin, end = self._composer.span
         faces = self._composer.cast.at(frame.index) if begin <= frame.time <= end else []
-        outlines = [outline for face in faces for outline in self._outlines(face)]
+        outlines = [outline for face in faces for outline in self._outlines(face, frame.index)]
         if outlines or self._composer.regions:
-            hidden = taken_away(changed.shape, [*outlines, *self._composer.regions]).astype(np.uint8)
-            changed |= cv2.dilate(hidden, _EDGE).astype(bool)
+            hidden = taken_away(changed.shape, [*outlines, *self._composer.regions])
+            changed |= cv2.dilate(hidden.view(np.uint8), _EDGE).view(bool)
         return np.asarray(changed)
 
-    def _outlines(self, face: Face) -> list[FloatArray]:
+    def _outlines(self, face: Face, frame: int) -> list[FloatArray]:
         """Return all that may be taken away for a face: as a head, and as a mask."""
         plan = self._composer.plans[face.person]
         if plan.treatment is Treatment.KEEP:
             return []
         found = [outline_of(face)[0]]
-        neutral = self._neutral(face.track)
-        if face.mesh is not None and neutral is not None:
-            found.append(Region.of(Head.of(face.mesh.points), neutral, plan.cover).outline)
-        return found
-
-    def _neutral(self, track: int) -> FloatArray | None:
-        if track not in self._neutrals:
-            self._neutrals[track] = neutral_of(self._tracks[track])
-        return self._neutrals[track]
+        placed = self._composer.placed(face.track, frame)
+        return [*found, placed[1].outline] if placed is not None else found

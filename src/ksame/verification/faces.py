@@ -17,7 +17,7 @@ from ksame.privacy.linkage import Linkage, count_faces
 from ksame.privacy.maps import EpsilonKMap, EpsilonMap, WrongMap, ZeroRecognition
 from ksame.privacy.models import Evidence, KAnonymity, PrivacyModel, patterns
 from ksame.privacy.release import SHEET, Release, face_name, release_order
-from ksame.recipes import REGISTRY
+from ksame.recipes import METHODS
 from ksame.verification.repeating import rebuild_recipe
 
 FIGURES = frozenset(
@@ -134,7 +134,7 @@ def _too_few(certificate: Certificate, promise: KAnonymity) -> list[str]:
     """Return why a method cannot have given this k: fewer than asked for, which only one method may, and says so."""
     method, people = certificate.method, certificate.counts.subjects_released
     asked = method.params.get("k", 2)
-    if "k" not in REGISTRY[method.name].accepts and "select" not in method.params and promise.k != people:
+    if "k" not in METHODS[method.name].parameters and "select" not in method.params and promise.k != people:
         return [f"{method.name} gives all {people} people one face, but k = {promise.k} is promised"]
     admitted = method.name == "k-same-furthest" and any(method.name in text for text in certificate.warnings)
     if promise.k < asked and not admitted:

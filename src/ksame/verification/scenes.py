@@ -9,17 +9,17 @@ from typing import Any
 from av import FFmpegError
 
 from ksame.errors import InputError, UsageError
-from ksame.heads.head import Cover
+from ksame.heads.covers import COVERS
 from ksame.models import SFace
 from ksame.privacy.documents import read_bytes
 from ksame.privacy.findings import Finding, agree, broken, check, differences
 from ksame.privacy.release import CERTIFICATE
+from ksame.recipes import METHODS
 from ksame.scene.at_risk import count_risks, from_csv
 from ksame.scene.certificate import (
     AT_RISK,
     CHOICES,
     NOT_JUDGED,
-    SHARED_FACE,
     SceneCertificate,
     beside,
     not_promised,
@@ -28,7 +28,7 @@ from ksame.scene.certificate import (
 )
 from ksame.scene.counting import smallest_sharing
 from ksame.scene.linkage import SceneLinkage
-from ksame.scene.masking import MASKS, Mask
+from ksame.scene.masking import Mask
 from ksame.scene.media import open_media
 from ksame.scene.media.recording import film, opened
 
@@ -49,17 +49,17 @@ def check_scenes(certificate: SceneCertificate, path: Path) -> list[Finding]:
 
 def _method(certificate: SceneCertificate) -> list[str]:
     method = certificate.method
-    if method.name not in {*SHARED_FACE, *MASKS}:
+    if method.name not in METHODS or not METHODS[method.name].scenes.works:
         return [f"unknown method {method.name!r}"]
     wrong = []
-    if method.cover not in [cover.value for cover in Cover]:
+    if method.cover not in COVERS:
         wrong.append(f"unknown cover {method.cover!r}")
     if method.level is not None:
         try:
             Mask(method.name, method.level)
         except (UsageError, ValueError, ArithmeticError) as error:
             wrong.append(str(error))
-    masks = method.name in MASKS
+    masks = METHODS[method.name].masks
     if masks != (certificate.k is None) or (certificate.k is not None and certificate.k < 2):
         wrong.append(f"k = {certificate.k} does not go with {method.name}")
     return wrong
@@ -82,7 +82,7 @@ def _counts(certificate: SceneCertificate) -> list[str]:
             "more files without a face, or more damaged frames, than there are",
         ),
         (
-            method not in MASKS or not counts.replaced,
+            certificate.k is not None or not counts.replaced,
             f"{counts.replaced} people were replaced, but {method} replaces nobody",
         ),
     )

@@ -5,9 +5,11 @@ Only what was changed goes through RGB and back. The rest of the planes is that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import cv2
 import numpy as np
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
@@ -17,6 +19,7 @@ from ksame.scene.media.source import Colours, Media, Pixels, turned
 
 LIMITED, FULL = 1, 2
 """Ranges of values, by the numbers of FFmpeg."""
+_GRID = 16  # pixels to whose multiples the part that was changed is rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +71,17 @@ class Planes:
             src_color_range=FULL if self._source.full else LIMITED,
             dst_color_range=FULL if self._colours.full else LIMITED,
         )
-        drawn = self._drawn(picture.pixels) if picture.touched.any() else None
         made = VideoFrame(picture.pixels.shape[1], picture.pixels.shape[0], self._pixels)
-        for number, plane in enumerate(made.planes):
-            values = turned(_values(kept, number), self._turn)
-            if drawn is not None:
-                where = _thinned(picture.touched, values.shape)
-                values = np.where(where, _values(drawn, number), values)
-            _put(plane, values)
+        window = _window(picture.touched)
+        drawn = None if window is None else self._drawn(picture.pixels[window])
+        for number in range(len(made.planes)):
+            values = _values(made, number)
+            values[:] = turned(_values(kept, number), self._turn)
+            if window is not None and drawn is not None:
+                steps = [-(-picture.touched.shape[axis] // values.shape[axis]) for axis in (0, 1)]
+                part = values[tuple(slice(w.start // n, -(-w.stop // n)) for w, n in zip(window, steps, strict=True))]
+                where = _thinned(picture.touched[window], part.shape, steps)
+                np.copyto(part, _values(drawn, number), where=where)
         return made
 
     def _drawn(self, pixels: Pixels) -> VideoFrame:
@@ -104,18 +110,27 @@ def _values(frame: VideoFrame, number: int) -> NDArray[Any]:
     return rows.view(_dtype(frame))[:, : plane.width]
 
 
-def _put(plane: Any, values: NDArray[Any]) -> None:
-    rows = np.zeros((plane.height, plane.line_size // values.itemsize), dtype=values.dtype)
-    rows[:, : values.shape[1]] = values
-    data = rows.tobytes()
-    plane.update(data + bytes(plane.buffer_size - len(data)))
+def _window(touched: NDArray[np.bool_]) -> tuple[slice, slice] | None:
+    """Return the part of a picture with all touched pixels, and some round it; None where there are none.
+
+    It begins where values of all planes do, and colours that are spread over neighbours are spread as in the whole.
+    """
+    left, top, width, height = cv2.boundingRect(touched.view(np.uint8))
+    if not width * height:
+        return None
+    first, last = ((top, left), (top + height, left + width))
+    rows, columns = (
+        slice(max(0, low // _GRID - 1) * _GRID, min((high // _GRID + 2) * _GRID, length))
+        for low, high, length in zip(first, last, touched.shape, strict=True)
+    )
+    return rows, columns
 
 
-def _thinned(touched: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def _thinned(touched: NDArray[np.bool_], shape: tuple[int, ...], steps: Sequence[int]) -> NDArray[np.bool_]:
     """Return which values of a plane belong to a touched pixel; a plane may have half as many rows and columns."""
-    steps = [-(-touched.shape[axis] // shape[axis]) for axis in (0, 1)]
     if steps == [1, 1]:
         return touched
     padding = [(0, shape[axis] * steps[axis] - touched.shape[axis]) for axis in (0, 1)]
-    blocks = np.pad(touched, padding).reshape(shape[0], steps[0], shape[1], steps[1])
-    return np.asarray(blocks.any(axis=(1, 3)))
+    padded = np.pad(touched, padding) if any(after for _, after in padding) else touched
+    columns = np.logical_or.reduce([padded[:, i :: steps[1]] for i in range(steps[1])])
+    return np.asarray(np.logical_or.reduce([columns[i :: steps[0]] for i in range(steps[0])]))

@@ -1,18 +1,14 @@
-"""Who is in one file: looked for, or read from tracks that a person has edited."""
+"""Tracks that a person has edited: read, refused where they belong to another file, and warned about."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 from ksame.errors import InputError, PrivacyWarning
-from ksame.models import SFace
-from ksame.progress import Track, silent
-from ksame.scene.looking import Looking, load_cast, look, read_tracks, save_cast
+from ksame.scene.looking import read_tracks
 from ksame.scene.looking.editing import left_out, misnamed
 from ksame.scene.media import Media
-from ksame.scene.running import Counted
 from ksame.scene.sightings import Cast
 
 
@@ -40,30 +36,4 @@ def tracks_for(tracks: Path, media: Media) -> Cast:
             PrivacyWarning,
             stacklevel=2,
         )
-    return cast
-
-
-def sourced(cast: Cast, media: Media) -> Cast:
-    """Return a cast that says of which recording it is, as it is written for a person to edit."""
-    return replace(cast, source=media.fingerprint)
-
-
-def look_at(
-    media: Media,
-    folder: Path,
-    looking: Looking,
-    *,
-    recogniser: SFace | None = None,
-    resume: bool = False,
-    track: Track = silent,
-) -> Cast:
-    """Find everyone in one photograph or recording; the cast is kept in ``folder``, and with ``resume`` read there."""
-    earlier = load_cast(folder) if resume else None
-    if earlier is not None:
-        return earlier
-    frames = Counted(media)
-    if media.kind != "photograph":
-        return look(frames, media.size, folder, looking, recogniser=recogniser, track=track)
-    cast = look(frames, media.size, None, looking, still=True, recogniser=recogniser, track=track)
-    save_cast(cast, folder)
     return cast

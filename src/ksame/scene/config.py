@@ -1,0 +1,134 @@
+"""What a job is told: which files, and how they are de-identified."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from ksame.errors import UsageError, seed_number, whole_number
+from ksame.heads.covers import HEAD, Cover
+from ksame.recipes import METHODS
+from ksame.scene.choosing import SOMEONE_ELSE, check_method
+from ksame.scene.looking import Looking
+from ksame.scene.masking import FILL, Mask
+from ksame.scene.media import Damaged, Encoding
+from ksame.scene.store import key_of
+from ksame.version import __version__
+
+MAX_WORKERS = 256
+
+
+@dataclass(frozen=True)
+class JobConfig:
+    """How photographs and recordings are de-identified.
+
+    Parameters
+    ----------
+    method : str
+        One of ``ksame.recipes.METHODS`` that works on scenes.
+    k : int
+        How many people share a face.
+    cover : Cover
+        How much of a head is invented.
+    level : float, optional
+        Strength of a mask.
+    keep, only, mask : tuple of str
+        People who stay as they are, who alone are replaced, who are masked.
+    span : (float, float)
+        Seconds between which faces are changed.
+    regions : tuple of (x, y, width, height)
+        Rectangles that are filled in all frames of all files.
+    judged : bool
+        Whether a recogniser judges the surrogates.
+    looking : Looking
+    encoding : Encoding
+    workers : int, optional
+        Files worked on at the same time; by default as many as keep all processors busy.
+    device : str
+        Where heads are invented: see :data:`ksame.models.runtime.DEVICES`.
+    damaged : "refuse" or "mask"
+        What becomes of a recording with damaged frames: nothing is written, or these frames are black.
+    """
+
+    method: str = SOMEONE_ELSE
+    k: int = 10
+    cover: Cover = HEAD
+    level: float | None = None
+    keep: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    mask: tuple[str, ...] = ()
+    span: tuple[float, float] = (0.0, np.inf)
+    regions: tuple[tuple[float, float, float, float], ...] = ()
+    judged: bool = True
+    looking: Looking = field(default_factory=Looking)
+    encoding: Encoding = field(default_factory=Encoding)
+    workers: int | None = None
+    device: str = "auto"
+    damaged: Damaged = "refuse"
+
+    def __post_init__(self) -> None:
+        check_method(self.method, self.k)
+        METHODS[self.method].at(self.level)
+        Mask(self.masking, self.level)
+        if self.workers is not None:
+            whole_number("workers", "JobConfig", self.workers, 1, MAX_WORKERS)
+        if not self.span[0] < self.span[1]:
+            raise UsageError(f"--from must come before --to. Got {self.span[0]:g} and {self.span[1]:g} seconds.")
+
+    @property
+    def masking(self) -> str:
+        """The mask for whoever is masked on request."""
+        return self.method if METHODS[self.method].masks else FILL
+
+    def key(self) -> str:
+        """Return a hash of everything that decides pixels, the software's version included."""
+        return key_of({n: v for n, v in asdict(self).items() if n not in ("workers", "device")}, __version__)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A batch to be de-identified.
+
+    Parameters
+    ----------
+    files : sequence of (source, output)
+        Outputs must differ.
+    work : Path
+        Folder for the work in progress; removed when everything is written.
+    config : JobConfig
+    seed : int, optional
+        For the surrogates. A secret; drawn at random by default.
+    tracks : Path, optional
+        Tracks of the only file: read, if the file exists; written there otherwise.
+    resume : bool
+        Go on with an interrupted run of the same job, if there is one.
+    force : bool
+        Replace outputs that exist.
+    """
+
+    files: Sequence[tuple[Path, Path]]
+    work: Path
+    config: JobConfig = field(default_factory=JobConfig)
+    seed: int | None = None
+    tracks: Path | None = None
+    resume: bool = False
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.files:
+            raise UsageError("There is nothing to de-identify.")
+        if self.tracks is not None and len(self.files) != 1:
+            raise UsageError("Tracks belong to one file; give them with that file alone.")
+        if self.seed is not None:
+            seed_number("Job", self.seed)
+        taken: dict[Path, Path] = {}
+        for source, output in self.files:
+            place = output.resolve()
+            if place in taken:
+                raise UsageError(f"{source} and {taken[place]} would both become {output}.")
+            if place == source.resolve():
+                raise UsageError(f"{source}: the original would be overwritten. Choose another name.")
+            taken[place] = source

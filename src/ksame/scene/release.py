@@ -1,0 +1,294 @@
+"""Photographs and recordings in, a release out: outputs, certificate, frames at risk, review sheet, link table."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from operator import length_hint
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
+from ksame.files import set_constant_time, sha256_of, write_atomic
+from ksame.progress import Track as Progress
+from ksame.progress import silent
+from ksame.scene.at_risk import as_csv
+from ksame.scene.certificate import SceneCertificate, certify, kept_words
+from ksame.scene.config import Job, JobConfig
+from ksame.scene.job import run
+from ksame.scene.linkage import link
+from ksame.scene.paths import OutputPaths, find_inputs, output_paths
+from ksame.scene.result import FileResult, JobResult
+from ksame.scene.review import review_sheet, write_sheet
+from ksame.scene.store import can_resume
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+T = TypeVar("T")
+PICTURES = (".png", ".jpg", ".jpeg")
+"""Suffixes of a review sheet."""
+
+
+@dataclass(frozen=True)
+class ReleaseOptions:
+    """What is written beside the outputs, and what they are called.
+
+    Parameters
+    ----------
+    frames : bool
+        A folder is one recording in numbered pictures.
+    keep_names : bool
+        Outputs in a folder are named as the originals; by default they are numbered at random.
+    container : str, optional
+        For recordings in a folder, such as "mp4".
+    tracks : Path, optional
+        Who is where in one file: read if it exists, otherwise written, to be edited. As secret as the originals.
+    review : Path, optional
+        A picture of everyone before and after. It shows originals.
+    link_table : Path, optional
+        Who became whom. Secret; never overwritten.
+    sign : Ed25519PrivateKey, optional
+        Signs the certificate.
+    resume, force : bool
+        Go on with an interrupted run; replace earlier outputs.
+    """
+
+    frames: bool = False
+    keep_names: bool = False
+    container: str | None = None
+    tracks: Path | None = None
+    review: Path | None = None
+    link_table: Path | None = None
+    sign: Ed25519PrivateKey | None = None
+    resume: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class MediaRelease:
+    """What was written.
+
+    Attributes
+    ----------
+    files : tuple of FileResult
+        What became of each file. They name originals: for the publisher's eyes.
+    failed : mapping of source to reason
+        Files for which nothing was written.
+    certificate : SceneCertificate
+    paths : OutputPaths
+        Where certificate, outputs and the list of frames at risk are.
+    result : JobResult
+        Who became whom. Secret.
+    """
+
+    files: tuple[FileResult, ...]
+    failed: Mapping[Path, str]
+    certificate: SceneCertificate
+    paths: OutputPaths
+    result: JobResult = field(repr=False)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """WITHHELD where anything was masked instead, lost, left out, or holds no face; DONE otherwise."""
+        instead = any(plan.stands_in for plan in self.result.choice.plans.values())
+        incomplete = any(file.at_risk or file.losses for file in self.files)
+        return ExitCode.WITHHELD if instead or incomplete or self.failed else ExitCode.DONE
+
+
+def deidentify_media(
+    paths: str | Path | Sequence[str | Path],
+    output: str | Path,
+    *,
+    config: JobConfig | None = None,
+    people: Mapping[str, str] | None = None,
+    options: ReleaseOptions | None = None,
+    seed: int | None = None,
+    on_progress: Callable[[str, int, int], None] | None = None,
+) -> MediaRelease:
+    """Give everyone in photographs and recordings another face, and certify the result.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        Photographs, recordings, folders of them, or patterns.
+    output : path
+        A file; or a folder, whose name has no suffix or ends in a slash.
+    config : JobConfig, optional
+        Method, k, cover and how files are written.
+    people : mapping of name to treatment, optional
+        "keep", "mask" or "replace", by the names of ``ksame people``; "others" stands for everyone else.
+    options : ReleaseOptions, optional
+    seed : int, optional
+        Repeats a run of the same files. A secret; drawn at random by default.
+    on_progress : callable, optional
+        Called with what is being done, how many items are done and how many there are (0 where that is not known).
+
+    Examples
+    --------
+    >>> release = ksame.deidentify_media("party.jpg", "safe.jpg")  # doctest: +SKIP
+    >>> release.certificate.k_real  # doctest: +SKIP
+    1
+    """
+    config, options = config or JobConfig(), options or ReleaseOptions()
+    config = _with_wishes(config, people) if people else config
+    paths = [paths] if isinstance(paths, (str, Path)) else paths
+    inputs = find_inputs(paths, frames=options.frames, output=Path(output))
+    places = output_paths(
+        inputs,
+        output,
+        keep_names=options.keep_names,
+        container=options.container,
+        codec=config.encoding.codec,
+        resume=options.resume,
+    )
+    _check_places(places, options)
+    _warn(config)
+    job = Job(
+        [(item.path, path) for item, path in zip(inputs.files, places.outputs, strict=True)],
+        places.work,
+        config,
+        seed,
+        options.tracks,
+        options.resume,
+        options.force,
+    )
+    made = places.make_folders()
+    certificates: list[SceneCertificate] = []
+
+    def publish(result: JobResult) -> None:
+        certificates.append(_publish(result, config, places, options))
+
+    try:
+        result = run(job, progress=_progress(on_progress), on_done=publish)
+    finally:
+        for folder in made:
+            with suppress(OSError):  # an output is in it
+                folder.rmdir()
+    return MediaRelease(result.files, result.failed, certificates[0], places, result)
+
+
+def check_sheet(path: Path, *, may_exist: bool) -> None:
+    """Refuse a path that cannot be that of a review sheet."""
+    if path.suffix.lower() not in PICTURES:
+        raise UsageError(f"{path}: the contact sheet is a picture; its name ends in {', '.join(PICTURES)}.")
+    if path.exists() and not may_exist:
+        raise UsageError(f"{path} exists. Choose another name, or replace it with --force.")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
+
+
+def _with_wishes(config: JobConfig, people: Mapping[str, str]) -> JobConfig:
+    """Return the settings with what was asked for people by name, and for all others."""
+    for name, wish in people.items():
+        allowed = ("keep", "replace") if name == "others" else ("keep", "mask", "replace")
+        if wish not in allowed:
+            raise UsageError(f"{name}: a person can be one of {', '.join(allowed)}. Got {wish!r}.")
+    named: dict[str, list[str]] = {"keep": [], "mask": [], "replace": []}
+    for name, wish in people.items():
+        named[wish] += [] if name == "others" else [name]
+    if people.get("others") == "keep":
+        return replace(config, only=tuple(named["replace"]), mask=tuple(named["mask"]))
+    return replace(config, keep=tuple(named["keep"]), mask=tuple(named["mask"]))
+
+
+def _progress(callback: Callable[[str, int, int], None] | None) -> Progress:
+    """Return a callback as something that items pass through."""
+    if callback is None:
+        return silent
+
+    def report(items: Iterable[T], what: str) -> Iterable[T]:
+        total = length_hint(items)
+        for done, item in enumerate(items):
+            callback(what, done, total)
+            yield item
+        callback(what, total, total)
+
+    return report
+
+
+def _check_places(places: OutputPaths, options: ReleaseOptions) -> None:
+    """Refuse, before any work, what must not be replaced and what must not lie among the outputs."""
+    resuming = options.resume and can_resume(places.work)
+    for file in (places.certificate, places.at_risk):
+        if file.exists() and not options.force and not resuming:
+            raise UsageError(f"{file} exists. Choose another place, or replace it with --force.")
+    if options.link_table is not None and options.link_table.exists() and not resuming:
+        raise UsageError(f"{options.link_table} exists; a link table is never overwritten. Choose another name.")
+    if options.review is not None:
+        check_sheet(options.review, may_exist=options.force or resuming)
+    secrets = {"link table": options.link_table, "contact sheet": options.review, "file of tracks": options.tracks}
+    for name, path in secrets.items():
+        if path is None:
+            continue
+        if places.folder is not None and path.resolve().is_relative_to(places.folder.resolve()):
+            raise UsageError(f"The {name} undoes the work; it must not lie in the folder of the outputs.")
+        if not path.absolute().parent.is_dir():
+            raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
+        if path.resolve() in {output.resolve() for output in places.outputs}:
+            raise UsageError(f"{path}: the {name} and an output cannot have one name.")
+
+
+def _warn(config: JobConfig) -> None:
+    """Tell what will stay as it is, before anything is done."""
+    if config.span != (0.0, float("inf")):
+        begin, end = config.span
+        until = "the end" if end == float("inf") else f"{end:g} s"
+        warnings.warn(
+            f"Faces are changed from {begin:g} s to {until} only. Before and after, everyone can be recognised.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
+    if config.keep or config.only:
+        who = f"{', '.join(config.keep)} stay" if config.keep else f"Everyone but {', '.join(config.only)} stays"
+        warnings.warn(
+            f"{who} as they are, and can be recognised. Somebody taken for two people has two names: look at them all "
+            "with ksame people.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
+
+
+def _publish(result: JobResult, config: JobConfig, places: OutputPaths, options: ReleaseOptions) -> SceneCertificate:
+    """Write certificate, frames at risk, review sheet and link table; the first two can be published."""
+    folder = places.certificate.parent
+    certificate = certify(result, config, folder)
+    if places.folder is not None:
+        _remove_replaced(places.certificate, certificate)
+    if any(file.at_risk for file in result.files):
+        table = as_csv((file.output.relative_to(folder).as_posix(), file.at_risk) for file in result.files)
+        write_atomic(places.at_risk, table.encode(), constant_time=True)
+    else:
+        places.at_risk.unlink(missing_ok=True)
+    if options.review is not None:
+        write_sheet(review_sheet(result), options.review)
+        _secret(f"{options.review} shows originals beside what became of them. Keep it.")
+    certificate.write(places.certificate, options.sign)
+    if places.folder is not None:
+        for path in {places.folder, *(output.parent for output in places.outputs)}:
+            set_constant_time(path)
+    if result.shown:
+        who = ", ".join(f"{person.person} ({person.reason})" for person in result.shown.values())
+        _secret(f"{' '.join(kept_words(certificate.counts))} They can be recognised: {who}.")
+    if options.link_table is not None:
+        link(result, certificate).write(options.link_table, again=options.resume)
+        _secret(f"{options.link_table} tells who became whom. Keep it apart from the outputs, or delete it.")
+    return certificate
+
+
+def _secret(text: str) -> None:
+    warnings.warn(text, PrivacyWarning, stacklevel=4)
+
+
+def _remove_replaced(path: Path, certificate: SceneCertificate) -> None:
+    """Remove outputs of the run that is being replaced, unless they were changed since."""
+    try:
+        earlier = SceneCertificate.read(path)
+    except InputError:
+        return
+    for name in set(earlier.files) - set(certificate.files):
+        file = path.parent / name
+        if file.is_file() and not file.is_symlink() and sha256_of(file) == earlier.files[name]:
+            file.unlink()

@@ -1,0 +1,74 @@
+"""What became of a batch of files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ksame.scene.at_risk import AtRisk, Shown
+from ksame.scene.choosing import Choice
+from ksame.scene.people import Everyone
+from ksame.scene.sightings import Cast
+
+
+@dataclass(frozen=True, eq=False)
+class FileResult:
+    """What became of one file.
+
+    Attributes
+    ----------
+    source, output : Path
+    n_frames : int
+    people : tuple of str
+        Who was found, by their names in the batch.
+    at_risk : tuple of AtRisk
+        Where faces were masked because they could not be replaced; all of a file in which nobody was found.
+    files : mapping of name to SHA-256
+        What was written, by names below the folder of the output.
+    losses : tuple of str
+        What of the source its output cannot hold.
+    shown : tuple of Shown
+        Who is left as they are in at least one frame.
+    """
+
+    source: Path
+    output: Path
+    n_frames: int
+    people: tuple[str, ...]
+    at_risk: tuple[AtRisk, ...]
+    files: Mapping[str, str]
+    losses: tuple[str, ...] = ()
+    shown: tuple[Shown, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class JobResult:
+    """What became of a batch. It holds secrets: who became whom.
+
+    Attributes
+    ----------
+    files : tuple of FileResult
+    failed : mapping of source to reason
+        Files for which nothing was written.
+    choice : Choice
+    everyone : Everyone
+    casts : tuple of Cast
+        Who is where in each file that was written; on disk, and gone with the work in progress.
+    seed : int
+    """
+
+    files: tuple[FileResult, ...]
+    failed: Mapping[Path, str]
+    choice: Choice
+    everyone: Everyone
+    casts: tuple[Cast, ...]
+    seed: int
+
+    @property
+    def shown(self) -> dict[str, Shown]:
+        """Who is left as they are in at least one frame of a file; confirmed where they are in any of them."""
+        people: dict[str, Shown] = {}
+        for person in (person for file in self.files for person in file.shown):
+            people[person.person] = person if person.confirmed else people.get(person.person, person)
+        return people

@@ -1,0 +1,143 @@
+"""The store of work in progress: what every stage made, and a hash of what it was made from. The store is resume.
+
+A job's folder holds ``job.json`` (which inputs, which settings, the secret seed) and one folder per stage and file,
+such as ``01-tracks/000003``. A stage's value counts only if ``stage.json``, which is written last, has the key of what
+it would be made from now.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ksame.errors import OutputError, UsageError
+from ksame.files import write_atomic
+
+TRACKS, PLAN, OUTPUT = "01-tracks", "02-plan", "03-output"
+_JOB, _STAGE, _RENAMING = "job.json", "stage.json", "renaming"
+
+
+def key_of(*parts: object) -> str:
+    """Return a hash of everything that a value is made from."""
+    return sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def can_resume(folder: Path) -> bool:
+    """Tell whether an interrupted job left its work in a folder."""
+    return (folder / _JOB).is_file()
+
+
+def earlier_outputs(folder: Path) -> list[str]:
+    """Return the names of the outputs of the job whose work is in a folder, in the order of its inputs."""
+    return [str(name) for name in _read(folder / _JOB).get("outputs", ())]
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder for work in progress.
+
+    Attributes
+    ----------
+    folder : Path
+    seed : int
+        Secret.
+    resume : bool
+        Whether values of an earlier run count.
+    """
+
+    folder: Path
+    seed: int
+    resume: bool
+
+    @classmethod
+    def begin(
+        cls, folder: Path, inputs: Sequence[str], key: str, seed: int | None, *, outputs: Sequence[str], resume: bool
+    ) -> Store:
+        """Make the folder, or check that an earlier one is for the same job.
+
+        Parameters
+        ----------
+        inputs : sequence of str
+            SHA-256 of the files that are read.
+        key : str
+            A hash of everything else that decides the result.
+        seed : int, optional
+            Drawn at random by default.
+        outputs : sequence of str
+            Names, in the order of the inputs.
+        """
+        job: dict[str, Any] = {"inputs": list(inputs), "key": key}
+        if resume and can_resume(folder):
+            earlier = _read(folder / _JOB)
+            same_seed = seed is None or seed == earlier.get("seed")
+            if {name: earlier.get(name) for name in job} != job or not same_seed:
+                raise UsageError(
+                    f"{folder}: the interrupted run was with other files or options. Repeat its command with --resume, "
+                    "or leave --resume out to begin anew."
+                )
+            return cls(folder, int(earlier["seed"]), resume)
+        shutil.rmtree(folder, ignore_errors=True)
+        chosen = secrets.randbits(63) if seed is None else seed
+        try:
+            folder.mkdir(parents=True)
+            folder.chmod(0o700)
+        except OSError as error:
+            raise OutputError(
+                f"{folder}: cannot be written ({error.strerror}). Make room, or choose another place for the output."
+            ) from error
+        _write(folder / _JOB, {**job, "seed": chosen, "outputs": list(outputs)})
+        return cls(folder, chosen, resume)
+
+    def place(self, stage: str, number: int = 0) -> Path:
+        """Return the folder of one stage and file; it is made where it is not there."""
+        folder = self.folder / stage / f"{number:06d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def value(self, stage: str, number: int, key: str) -> dict[str, Any] | None:
+        """Return what was noted with a finished value; None if it has to be made, or made from something else."""
+        noted = _read(self.folder / stage / f"{number:06d}" / _STAGE) if self.resume else {}
+        return noted["note"] if noted.get("key") == key else None
+
+    def finish(self, stage: str, number: int, key: str, note: Mapping[str, Any] | None = None) -> None:
+        """Note that the value of a stage is complete, and what it was made from."""
+        _write(self.place(stage, number) / _STAGE, {"key": key, "note": dict(note or {})})
+
+    def renaming(self, number: int) -> None:
+        """Note that an output is about to get its final name."""
+        (self.place(OUTPUT, number) / _RENAMING).touch()
+
+    def may_replace(self, number: int) -> bool:
+        """Tell whether what stands under an output's name may be there because of the interrupted run itself."""
+        return self.resume and (self.folder / OUTPUT / f"{number:06d}" / _RENAMING).is_file()
+
+    def expect(self, name: str, value: str) -> None:
+        """Refuse to go on where a value, such as the hash of edited tracks, is not that of the interrupted run."""
+        file = self.folder / f"{name}.json"
+        if file.is_file() and _read(file).get(name) != value:
+            raise UsageError(
+                f"The {name} were changed since the run was interrupted. Leave --resume out to begin anew with them."
+            )
+        _write(file, {name: value})
+
+    def remove(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _write(file: Path, content: Mapping[str, Any]) -> None:
+    write_atomic(file, json.dumps(content).encode(), private=True)
