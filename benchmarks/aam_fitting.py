@@ -229,7 +229,7 @@ def draw(fits: dict[Any, Any], file: Path, n: int) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise SystemExit("The picture needs matplotlib: pip install matplotlib") from error
+        raise SystemExit("The picture needs matplotlib: pip install 'ksame[papers]'") from error
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.subplots()
     limits = np.linspace(0, 0.08, 161)

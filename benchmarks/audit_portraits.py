@@ -12,6 +12,7 @@ from pathlib import Path
 from PIL import Image, ImageFilter
 
 from ksame.audit import audit, write_report
+from ksame.pictures import read_rgb
 
 SHARED = Path(os.environ.get("KSAME_SHARED", Path(__file__).parents[2] / "shared"))
 
@@ -32,8 +33,7 @@ def main() -> None:
             released = Path(folder) / change.__name__
             released.mkdir()
             for path in sorted(portraits.glob("*.jpg")):
-                with Image.open(path) as picture:
-                    change(picture.convert("RGB")).save(released / path.name, quality=90)
+                change(Image.fromarray(read_rgb(path))).save(released / path.name, quality=90)
             began, worked = time.perf_counter(), time.process_time()
             result = audit(
                 portraits,

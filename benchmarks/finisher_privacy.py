@@ -15,7 +15,6 @@ import argparse
 import sys
 from pathlib import Path
 
-import cv2
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
@@ -23,6 +22,7 @@ from ksame.heads import Head, Invention, Looks, Region, draw_surrogate, expressi
 from ksame.heads.surrogate import tone_of, toned
 from ksame.models import FaceDetector, FaceMesh, SFace, five_points
 from ksame.models.finisher import finisher
+from ksame.pictures import read_rgb
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import genders
 
@@ -61,7 +61,7 @@ def main() -> None:
     detector, mesher, recogniser, rng = FaceDetector(), FaceMesh(), SFace(), np.random.default_rng(1)
 
     def seen(path):
-        image = cv2.imread(str(path))[..., ::-1].copy()
+        image = read_rgb(path)
         mesh = mesher.fit(image, detector.detect(image)[0])
         return image, np.asarray(mesh.points, dtype=np.float64), mesh.blendshapes
 

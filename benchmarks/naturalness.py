@@ -23,6 +23,7 @@ from PIL import Image
 from benchmarks.efficientnet import SIDE, EfficientNetLite0
 from benchmarks.released import CROP, Reader, Released, cut, kept, picture_files, read
 from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.pictures import read_rgb
 
 _WINDOW = (48, 28, 208, 228)  # the part of a crop that the network sees: the head, little of what is round it
 
@@ -102,8 +103,7 @@ def compare_crops(folders: Sequence[Path]) -> None:
 
 def _crops(folder: Path) -> Iterator[ByteArray]:
     for path in picture_files(folder):
-        with Image.open(path) as picture:
-            yield np.asarray(picture.convert("RGB"))
+        yield read_rgb(path)
 
 
 def compare_released(faces: Path, folders: Iterable[Path], scratch: Path, originals: Path | None) -> None:

@@ -18,6 +18,7 @@ ORDER = (
     "parameters",
     "registry",
     "files",
+    "pictures",
     "faces",
     "geometry",
     "models",

@@ -26,7 +26,7 @@ import numpy as np
 from PIL import Image, features
 
 from ksame.errors import InputError, KsameError
-from ksame.scene.media import Encoding, Output, open_media
+from ksame.scene.media import EncoderConfig, Output, WorkFolder, open_media
 
 VIDEOS = {
     "h264.mp4": ("libx264", {"preset": "veryfast", "g": "12"}),
@@ -127,7 +127,9 @@ def attempt(path: Path, folder: Path, *, damaged: str) -> str:
             destination = folder / ("out.png" if media.kind == "photograph" else "out.mp4")
             destination.unlink(missing_ok=True)
             try:
-                with Output(media, destination, Encoding(speed="ultrafast"), folder / "work") as output:
+                with Output(
+                    media, destination, EncoderConfig(speed="ultrafast"), WorkFolder(folder / "work")
+                ) as output:
                     for frame in media.frames():
                         if frame.index > 500:
                             return "long"

@@ -7,7 +7,7 @@ from pathlib import Path
 import av
 import numpy as np
 
-from ksame.scene.media import Encoding, Output, open_media
+from ksame.scene.media import EncoderConfig, Output, WorkFolder, open_media
 
 SIZE = (64, 48)
 FLASH = 10
@@ -109,7 +109,9 @@ def through(source, destination, encoding=None, *, work=None, length=8, **kwargs
     """Copy media frame by frame; return what was opened."""
     media = open_media(source)
     work = work or destination.parent / "work"
-    with Output(media, destination, encoding or Encoding(), work, length=length, **kwargs) as output:
+    with Output(
+        media, destination, encoding or EncoderConfig(), WorkFolder(work, segment_length=length), **kwargs
+    ) as output:
         for frame in media.frames(output.next_frame):
             output.write(frame.pixels)
         output.finish()

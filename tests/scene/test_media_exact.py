@@ -6,7 +6,7 @@ import av
 import numpy as np
 import pytest
 
-from ksame.scene.media import Encoding, Output, open_media
+from ksame.scene.media import EncoderConfig, Output, WorkFolder, open_media
 from scene.clips import make_clip, turn_mp4
 
 PQ, BT2020, BT2020_NCL = 16, 9, 9
@@ -51,7 +51,9 @@ def noise_clip(path, *, n=6, size=(64, 48), pixels="yuv420p", codec="ffv1", tags
 def changed_through(source, destination, encoding=None, where=None):
     """Copy a recording, and make a part of every frame grey."""
     media = open_media(source)
-    with Output(media, destination, encoding or Encoding(), destination.parent / "work", length=8) as output:
+    with Output(
+        media, destination, encoding or EncoderConfig(), WorkFolder(destination.parent / "work", segment_length=8)
+    ) as output:
         for frame in media.frames():
             touched = np.zeros(frame.pixels.shape[:2], dtype=bool)
             pixels = frame.pixels.copy()
@@ -66,7 +68,7 @@ def changed_through(source, destination, encoding=None, where=None):
 def test_what_is_not_touched_stays_to_the_bit(pixels, tmp_path):
     source = noise_clip(tmp_path / "clip.mkv", pixels=pixels)
     where = np.s_[16:32, 8:40]
-    _, losses = changed_through(source, tmp_path / "out.mkv", Encoding(codec="ffv1"), where)
+    _, losses = changed_through(source, tmp_path / "out.mkv", EncoderConfig(codec="ffv1"), where)
     assert losses == ()
     for before, after in zip(decoded(source), decoded(tmp_path / "out.mkv"), strict=True):
         outside = np.ones((48, 64), dtype=bool)
@@ -103,7 +105,7 @@ def test_bits_that_are_lost_are_told(tmp_path):
 def test_full_range_and_colours_of_a_small_picture_stay(tmp_path):
     tags = {"color_trc": 1, "color_primaries": 1, "colorspace": 1, "color_range": 2}
     source = noise_clip(tmp_path / "clip.mp4", pixels="yuvj420p", codec="libx264", tags=tags)
-    changed_through(source, tmp_path / "out.mkv", Encoding(codec="ffv1"))
+    changed_through(source, tmp_path / "out.mkv", EncoderConfig(codec="ffv1"))
     np.testing.assert_array_equal(decoded(source)[3][0], decoded(tmp_path / "out.mkv")[3][0])
     changed_through(source, tmp_path / "out.mp4")
     with av.open(str(tmp_path / "out.mp4")) as container:
@@ -114,7 +116,7 @@ def test_full_range_and_colours_of_a_small_picture_stay(tmp_path):
 def test_a_turned_recording_stays_to_the_bit(tmp_path):
     source = noise_clip(tmp_path / "clip.mp4", codec="libx264")
     turn_mp4(source, (0, 1, -1, 0))
-    changed_through(source, tmp_path / "out.mkv", Encoding(codec="ffv1"))
+    changed_through(source, tmp_path / "out.mkv", EncoderConfig(codec="ffv1"))
     for before, after in zip(decoded(source), decoded(tmp_path / "out.mkv"), strict=True):
         for old, new in zip(before, after, strict=True):
             np.testing.assert_array_equal(np.rot90(old, -1), new)
@@ -165,7 +167,7 @@ def test_files_do_not_grow(name, codec, options, tmp_path):
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
     media = open_media(source)
-    with Output(media, tmp_path / f"out{source.suffix}", Encoding(), tmp_path / "work") as output:
+    with Output(media, tmp_path / f"out{source.suffix}", EncoderConfig(), WorkFolder(tmp_path / "work")) as output:
         for frame in media.frames():
             output.write(frame.pixels, frame.native, np.zeros(frame.pixels.shape[:2], dtype=bool))
         output.finish()

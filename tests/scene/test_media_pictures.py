@@ -8,7 +8,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from ksame.errors import InputError
-from ksame.scene.media import Encoding, Output, open_media
+from ksame.scene.media import EncoderConfig, Output, WorkFolder, open_media
 from scene.clips import drawn_frame, make_clip, number_of, numbers, through
 
 SUFFIXES = [".jpg", ".png", ".webp", ".tif", ".bmp"]
@@ -67,7 +67,7 @@ def test_metadata_are_dropped_unless_named(suffix, tmp_path):
     written = (tmp_path / f"out{suffix}").read_bytes()
     assert b"Photographer" not in written
     assert b"holder" not in written
-    through(tmp_path / f"photo{suffix}", tmp_path / f"kept{suffix}", Encoding(keep_metadata=("Copyright",)))
+    through(tmp_path / f"photo{suffix}", tmp_path / f"kept{suffix}", EncoderConfig(keep_metadata=("Copyright",)))
     kept = (tmp_path / f"kept{suffix}").read_bytes()
     assert b"Copyright holder" in kept
     assert b"Photographer" not in kept
@@ -155,7 +155,7 @@ def test_a_folder_is_a_recording(folder, tmp_path):
     assert numbers(open_media(tmp_path / "out")) == list(range(12))
     through(folder, tmp_path / "out.mp4")
     assert numbers(open_media(tmp_path / "out.mp4")) == list(range(12))
-    through(folder, tmp_path / "out", Encoding(codec="jpeg"), force=True)
+    through(folder, tmp_path / "out", EncoderConfig(codec="jpeg"), force=True)
     assert sorted(p.suffix for p in (tmp_path / "out").iterdir()) == [".jpg"] * 12
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "out.mp4", "pictures"]
 
@@ -187,7 +187,7 @@ def test_a_photograph_replaces_only_when_told(tmp_path):
     (tmp_path / "photo.png").write_bytes(buffer.getvalue())
     (tmp_path / "out.png").write_bytes(b"old")
     media = open_media(tmp_path / "photo.png")
-    with Output(media, tmp_path / "out.png", Encoding(), tmp_path / "work", force=True) as output:
+    with Output(media, tmp_path / "out.png", EncoderConfig(), WorkFolder(tmp_path / "work"), force=True) as output:
         for frame in media.frames():
             output.write(frame.pixels)
         assert (tmp_path / "out.png").read_bytes() == b"old"

@@ -6,23 +6,24 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ksame.errors import OutputError, UsageError
-from ksame.scene.media import Encoding, Output, open_media
+from ksame.scene.media import EncoderConfig, Output, WorkFolder, open_media
 from scene.clips import make_clip, numbers, through
 
 RUN = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background inherit that it is ignored
 from pathlib import Path
-from ksame.scene.media import Encoding, Output, open_media
+from ksame.scene.media import EncoderConfig, Output, WorkFolder, open_media
 source, destination, work, pause = sys.argv[1:]
 media = open_media(Path(source))
-with Output(media, Path(destination), Encoding(), Path(work), resume=True, length=4, run_key="a") as output:
+with Output(media, Path(destination), EncoderConfig(), WorkFolder(Path(work), True, "a", 4)) as output:
     print("ready", flush=True)
     for frame in media.frames(output.next_frame):
         output.write(255 - frame.pixels)
@@ -48,7 +49,7 @@ def test_abandoned_anywhere_and_resumed(suffix, stop, tmp_path):
     through(source, tmp_path / f"whole{suffix}", length=4)
     destination, work = tmp_path / f"out{suffix}", tmp_path / "work"
     media = open_media(source)
-    output = Output(media, destination, Encoding(), work, length=4)
+    output = Output(media, destination, EncoderConfig(), WorkFolder(work, segment_length=4))
     for frame in media.frames():
         if frame.index >= stop:
             break
@@ -57,7 +58,7 @@ def test_abandoned_anywhere_and_resumed(suffix, stop, tmp_path):
     assert not destination.exists()
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["clip.mp4", f"whole{suffix}", "work"])
     media = open_media(source)
-    with Output(media, destination, Encoding(), work, length=4, resume=True) as output:
+    with Output(media, destination, EncoderConfig(), WorkFolder(work, resume=True, segment_length=4)) as output:
         assert output.next_frame == (stop - stop % 4 if suffix else stop)
         for frame in media.frames(output.next_frame):
             output.write(frame.pixels)
@@ -94,13 +95,14 @@ def test_killed_while_putting_together(tmp_path):
     source = make_clip(tmp_path / "clip.mp4")
     through(source, tmp_path / "whole.mp4", length=4)
     media = open_media(source)
-    output = Output(media, tmp_path / "out.mp4", Encoding(), tmp_path / "work", length=4)
+    output = Output(media, tmp_path / "out.mp4", EncoderConfig(), WorkFolder(tmp_path / "work", segment_length=4))
     for frame in media.frames():
         output.write(frame.pixels)
-    output._sink._segments.finish()
+    output._writer.complete()
     (tmp_path / ".out.mp4.part").write_bytes(b"half a file")
     media = open_media(source)
-    with Output(media, tmp_path / "out.mp4", Encoding(), tmp_path / "work", length=4, resume=True) as output:
+    work = WorkFolder(tmp_path / "work", resume=True, segment_length=4)
+    with Output(media, tmp_path / "out.mp4", EncoderConfig(), work) as output:
         assert output.next_frame == 24
         assert list(media.frames(output.next_frame)) == []
         output.finish()
@@ -108,9 +110,9 @@ def test_killed_while_putting_together(tmp_path):
     assert not (tmp_path / ".out.mp4.part").exists()
 
 
-def unfinished(tmp_path, **kwargs):
+def unfinished(tmp_path):
     media = open_media(make_clip(tmp_path / "clip.mp4"))
-    output = Output(media, tmp_path / "out.mp4", Encoding(), tmp_path / "work", length=4, run_key="a", **kwargs)
+    output = Output(media, tmp_path / "out.mp4", EncoderConfig(), WorkFolder(tmp_path / "work", False, "a", 4))
     for frame in media.frames():
         output.write(frame.pixels)
     output.abandon()
@@ -121,27 +123,25 @@ def unfinished(tmp_path, **kwargs):
     ("change", "named"),
     [
         ({"run_key": "b"}, "options"),
-        ({"encoding": Encoding(quality=30)}, "encoding"),
+        ({"encoding": EncoderConfig(quality=30)}, "encoding"),
         ({"destination": "out.mkv"}, "suffix"),
-        ({"length": 5}, "length"),
+        ({"segment_length": 5}, "length"),
     ],
 )
 def test_other_work_is_not_gone_on_with(change, named, tmp_path):
     media = unfinished(tmp_path)
-    encoding = change.pop("encoding", Encoding())
+    encoding = change.pop("encoding", EncoderConfig())
     destination = tmp_path / change.pop("destination", "out.mp4")
     with pytest.raises(UsageError, match=f"another {named}.*without --resume"):
-        Output(
-            media, destination, encoding, tmp_path / "work", **{"length": 4, "run_key": "a", "resume": True, **change}
-        )
+        Output(media, destination, encoding, replace(WorkFolder(tmp_path / "work", True, "a", 4), **change))
 
 
 def test_another_source_is_refused_and_starting_anew_works(tmp_path):
     unfinished(tmp_path)
     other = open_media(make_clip(tmp_path / "other.mp4", n=12))
     with pytest.raises(UsageError, match="another source"):
-        Output(other, tmp_path / "out.mp4", Encoding(), tmp_path / "work", length=4, run_key="a", resume=True)
-    with Output(other, tmp_path / "out.mp4", Encoding(), tmp_path / "work", length=4, run_key="a") as output:
+        Output(other, tmp_path / "out.mp4", EncoderConfig(), WorkFolder(tmp_path / "work", True, "a", 4))
+    with Output(other, tmp_path / "out.mp4", EncoderConfig(), WorkFolder(tmp_path / "work", False, "a", 4)) as output:
         assert output.next_frame == 0
         for frame in other.frames():
             output.write(frame.pixels)
@@ -152,7 +152,7 @@ def test_another_source_is_refused_and_starting_anew_works(tmp_path):
 def test_killed_as_it_began_and_resumed(tmp_path):
     source, work = make_clip(tmp_path / "clip.mp4", n=12), tmp_path / "work"
     work.mkdir()
-    (work / "state.part").touch()
+    (work / ".state.json.0a1b2c3d.part").touch()
     run_to_end(source, tmp_path / "out.mp4", work)
     assert len(numbers(open_media(tmp_path / "out.mp4"))) == 12
 
@@ -162,22 +162,22 @@ def test_a_folder_that_is_not_ours_is_left_alone(tmp_path):
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "thesis.tex").write_text("years of work")
     with pytest.raises(UsageError, match="not empty"):
-        Output(media, tmp_path / "out.mp4", Encoding(), tmp_path / "work")
+        Output(media, tmp_path / "out.mp4", EncoderConfig(), WorkFolder(tmp_path / "work"))
     assert (tmp_path / "work" / "thesis.tex").read_text() == "years of work"
     (tmp_path / "work" / "state.json").write_text("{")
     with pytest.raises(UsageError, match="without --resume"):
-        Output(media, tmp_path / "out.mp4", Encoding(), tmp_path / "work", resume=True)
+        Output(media, tmp_path / "out.mp4", EncoderConfig(), WorkFolder(tmp_path / "work", resume=True))
 
 
 def test_nowhere_to_write(tmp_path):
     media = open_media(make_clip(tmp_path / "clip.mp4", n=12))
     with pytest.raises(OutputError, match="does not exist"):
-        Output(media, tmp_path / "missing" / "out.mp4", Encoding(), tmp_path / "work")
+        Output(media, tmp_path / "missing" / "out.mp4", EncoderConfig(), WorkFolder(tmp_path / "work"))
     with pytest.raises(OutputError, match="cannot be written"):
-        Output(media, Path("/proc/out.mp4"), Encoding(), tmp_path / "work")
+        Output(media, Path("/proc/out.mp4"), EncoderConfig(), WorkFolder(tmp_path / "work"))
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"):
-        Output(media, tmp_path / "out.mp4", Encoding(), tmp_path / "file" / "work")
+        Output(media, tmp_path / "out.mp4", EncoderConfig(), WorkFolder(tmp_path / "file" / "work"))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["clip.mp4", "file"]
 
 

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image, features
 
 from ksame.errors import InputError
-from ksame.scene.media import Encoding, Output, open_media
+from ksame.scene.media import EncoderConfig, Output, WorkFolder, open_media
 from scene.clips import drawn_frame
 
 WHERE = np.s_[8:24, 16:40]
@@ -21,7 +21,7 @@ WHERE = np.s_[8:24, 16:40]
 def changed_through(source, destination, encoding=None):
     """Copy a photograph, and make a part of it grey."""
     media = open_media(source)
-    with Output(media, destination, encoding or Encoding(), destination.parent / "work") as output:
+    with Output(media, destination, encoding or EncoderConfig(), WorkFolder(destination.parent / "work")) as output:
         for frame in media.frames():
             touched = np.zeros(frame.pixels.shape[:2], dtype=bool)
             pixels = frame.pixels.copy()
@@ -78,7 +78,7 @@ def test_transparency_is_kept_but_not_what_it_hides(suffix, tmp_path):
     pixels[..., 3] = 255
     pixels[30:, :, 3], pixels[:, 50:, 3] = 0, 128
     Image.fromarray(pixels).save(tmp_path / "cut.png")
-    assert changed_through(tmp_path / "cut.png", tmp_path / f"out{suffix}", Encoding(quality=100)) == ()
+    assert changed_through(tmp_path / "cut.png", tmp_path / f"out{suffix}", EncoderConfig(quality=100)) == ()
     with Image.open(tmp_path / f"out{suffix}") as picture:
         written = np.asarray(picture)
     np.testing.assert_array_equal(outside(written[..., 3]), outside(pixels[..., 3]))

@@ -103,7 +103,7 @@ def _read_times(media: Media) -> None:
 
 
 def _time(media: Media, frame: int) -> float:
-    return round(float(media.stamp(frame).at * media.time_base), 3)
+    return round(float(media.timestamp(frame).pts * media.time_base), 3)
 
 
 def _sheet(seen: Sequence[tuple[Media, Cast]], everyone: Everyone) -> ByteArray:

@@ -46,6 +46,7 @@ def reproduce_command(
     """
     from ksame.papers.data import FolderData, SyntheticData
     from ksame.papers.experiment import FAST, FULL
+    from ksame.papers.figures import require_matplotlib
     from ksame.papers.report import PAGE, require_own, write_reproduction
     from ksame.papers.run import MOST_JOBS, PAPERS, load_paper, run_experiments
 
@@ -55,6 +56,7 @@ def reproduce_command(
     whole_number("jobs", "reproduce", jobs, 0, MOST_JOBS)
     chosen = [load_paper(name) for name in (PAPERS if paper == "all" else (paper,))]
     require_own(output)
+    require_matplotlib()
     data = SyntheticData() if faces is None else FolderData.load(faces, layout, talk.track)
     scale = FAST if fast else FULL
     try:

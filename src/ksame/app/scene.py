@@ -187,7 +187,7 @@ def deidentify_command(
     from ksame.app.scene_report import for_machines, show
     from ksame.privacy.signing import load_private_key
     from ksame.scene.config import JobConfig
-    from ksame.scene.media import Encoding
+    from ksame.scene.media import EncoderConfig
     from ksame.scene.release import ReleaseOptions, deidentify_media
 
     config = JobConfig(
@@ -200,7 +200,7 @@ def deidentify_command(
         mask=tuple(mask or ()),
         span=(parse_time(start, 0.0), parse_time(end, float("inf"))),
         regions=tuple(parse_region(text) for text in region or ()),
-        encoding=Encoding(codec, quality, audio, tuple(keep_metadata or ())),  # type: ignore[arg-type]  # checked there
+        encoding=EncoderConfig(codec, quality, audio, tuple(keep_metadata or ())),  # type: ignore[arg-type]  # checked there
         workers=workers,
         device=device,
         damaged=damaged,  # type: ignore[arg-type]  # checked there

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image
 
 from ksame.errors import InputError
 from ksame.faces.faceset import ByteArray
+from ksame.pictures import read_values
 
-_FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "PPM")
 StrPath = str | os.PathLike[str]
 """Where a file or folder is: a plain string is as good as a path."""
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".ppm", ".pgm"})
@@ -21,7 +21,8 @@ SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".ppm",
 def read_image(file: StrPath) -> NDArray[np.float32]:
     """Read a PNG, JPEG, WebP, TIFF, PPM or PGM file, 8 or 16 bits, grey or colour.
 
-    The EXIF orientation is applied and all metadata dropped. Transparent pixels are shown on white.
+    The EXIF orientation and the colour profile are applied, and all metadata dropped: colours are in sRGB, transparent
+    pixels are shown on white.
 
     Returns
     -------
@@ -30,33 +31,10 @@ def read_image(file: StrPath) -> NDArray[np.float32]:
     Raises
     ------
     InputError
-        When the file is missing, empty, truncated or no picture.
+        When the file is missing, empty, damaged, of several pages or no picture.
     """
-    path = Path(file)
-    try:
-        if path.stat().st_size == 0:
-            raise InputError(f"{path}: the file is empty.")
-        with Image.open(path, formats=_FORMATS) as opened:
-            opened.load()
-            picture = ImageOps.exif_transpose(opened)
-            return _as_float(picture)
-    except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path}: not a readable picture ({error}).") from error
-
-
-def _as_float(picture: Image.Image) -> NDArray[np.float32]:
-    if picture.mode.startswith("I;16"):
-        return (np.asarray(picture, dtype=np.float64) / 65535.0).astype(np.float32)[..., None]
-    if picture.mode in ("I", "F"):
-        raise ValueError("32-bit pictures have no agreed range; save as 8 or 16 bits")
-    if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
-        layer = picture.convert("RGBA")
-        picture = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
-    grey = picture.mode in ("L", "1")
-    array = np.asarray(picture.convert("L" if grey else "RGB"), dtype=np.float32) / 255.0
-    return array[..., None] if grey else array
+    values = read_values(Path(file))
+    return (values / np.float64(np.iinfo(values.dtype).max)).astype(np.float32)
 
 
 def encode_png(image: ByteArray) -> bytes:

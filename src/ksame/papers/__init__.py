@@ -1,7 +1,7 @@
 """The papers behind this package: their experiments run again, their figures drawn again, their claims judged."""
 
 from ksame.papers.claims import Claim, Judged, Verdict
-from ksame.papers.data import Data, FolderData, SyntheticData
+from ksame.papers.data import Data, FolderData, SyntheticData, Wanted
 from ksame.papers.experiment import FAST, FULL, TINY, Experiment, Findings, Scale
 from ksame.papers.paper import Paper
 from ksame.papers.report import write_reproduction
@@ -22,6 +22,7 @@ __all__ = [
     "Scale",
     "SyntheticData",
     "Verdict",
+    "Wanted",
     "load_paper",
     "run_experiments",
     "write_reproduction",

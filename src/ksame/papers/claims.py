@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
@@ -37,35 +37,34 @@ BY_SUBJECT_ONLY = (
 """Why a finding of the papers about labels counts as half of one: see the claims "what remains"."""
 
 
+Judge = Callable[[Rows], Judgement]
+
+
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper.
-
-    Parameters
-    ----------
-    name : str
-        Short and unique.
-    where : str
-        Figure, table or section.
-    statement : str
-        The claim, in our words.
-    reported : str
-        The paper's own figures.
-    how : str
-        How we measure it.
-    experiment : str
-        Whose numbers decide.
-    judge : callable
-        From these numbers to a judgement.
-    """
+    """One statement of a paper."""
 
     name: str
-    where: str
-    statement: str
-    reported: str
-    how: str
-    experiment: str
-    judge: Callable[[Rows], Judgement]
+    where: str  # figure, table or section
+    statement: str  # in our words
+    reported: str  # the paper's own figures
+    how: str  # we measure it
+    experiment: str  # whose numbers decide
+    judge: Judge
+
+
+class Claims(list[Claim]):
+    """The claims of a paper, in its order. Each is a function that judges it, whose first line is what it says."""
+
+    def add(self, experiment: str, where: str, reported: str, how: str) -> Callable[[Judge], Judge]:
+        """Add a claim that bears the name of the function below; see :class:`Claim` for the rest."""
+
+        def judged_by(judge: Judge) -> Judge:
+            name, statement = judge.__name__.strip("_").replace("_", "-"), (judge.__doc__ or "").rstrip(".")
+            self.append(Claim(name, where, statement, reported, how, experiment, judge))
+            return judge
+
+        return judged_by
 
 
 @dataclass(frozen=True)
@@ -100,19 +99,8 @@ def judge(paper: str, claims: Sequence[Claim], outcomes: Mapping[str, Outcome]) 
             found = claim.judge(Rows(outcome.findings.rows))
         except NotAvailableError as reason:
             found = Judgement("–", Verdict.NOT_MEASURED, str(reason))
-        judged.append(
-            Judged(
-                paper,
-                claim.name,
-                claim.where,
-                claim.statement,
-                claim.reported,
-                claim.how,
-                found.seen,
-                found.verdict.value,
-                found.reason,
-            )
-        )
+        said = (claim.name, claim.where, claim.statement, claim.reported, claim.how)
+        judged.append(Judged(paper, *said, found.seen, found.verdict.value, found.reason))
     return judged
 
 
@@ -139,6 +127,18 @@ def listed(curve: Mapping[Any, float], show: Callable[[float], str] = pct) -> st
     '2: 50.0 %, 5: 20.0 %'
     """
     return ", ".join(f"{x:g}: {show(y)}" if isinstance(x, float) else f"{x}: {show(y)}" for x, y in curve.items())
+
+
+def names(values: Iterable[Any]) -> str:
+    """Return values as a list in a sentence.
+
+    Examples
+    --------
+    >>> names(["bar", "T", 3]), names([2])
+    ('bar, T and 3', '2')
+    """
+    texts = [str(value) for value in values]
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
 def agree_if(good: bool, seen: str, otherwise: str, *, partly: bool = False) -> Judgement:

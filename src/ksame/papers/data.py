@@ -30,7 +30,6 @@ FEWEST = 10
 
 _MOST = 1000
 _SHOTS = 10  # pictures of a person that are read at most
-_ROOM, _UPRIGHT = 1.65, 224 / 176  # size of a portrait whose face is a little larger than in a tight cut, and its shape
 _LIGHT = ("flat", "front")  # of the pictures in which illumination does not vary
 
 
@@ -38,57 +37,49 @@ class NotAvailableError(KsameError):
     """The data cannot serve an experiment, for instance as nobody has two pictures."""
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """The faces an experiment asks for.
+
+    Parameters
+    ----------
+    people : int
+        Or as many as there are.
+    expressions, illuminations : sequence of str
+        One picture of everybody for each pair, numbered by the label :data:`SHOT`. Where pictures carry no such
+        labels, other pictures of the same people stand in, as many as they have, two at least.
+    size : (int, int)
+        Height and width.
+    grey : bool
+    whole : bool
+        With hair and chin, and the mesh as landmarks; otherwise cut tight round eyes and nose, which are the landmarks.
+    seed : int
+        Of the choice of people.
+    """
+
+    people: int
+    expressions: Sequence[str] = ("neutral",)
+    illuminations: Sequence[str] = ("flat",)
+    size: tuple[int, int] = (134, 99)
+    grey: bool = True
+    whole: bool = False
+    seed: int = 0
+
+
 class Data(Protocol):
-    """Faces by what an experiment wants."""
+    """Where faces come from: what reports call it, a digest of the very pictures, and whether they show real people."""
 
     @property
-    def name(self) -> str:
-        """What reports call it."""
-        ...
+    def name(self) -> str: ...  # noqa: D102
 
     @property
-    def digest(self) -> str:
-        """Names the very pictures: results of other pictures are not used again."""
-        ...
+    def digest(self) -> str: ...  # noqa: D102
 
     @property
-    def real(self) -> bool:
-        """Whether the pictures show people who exist."""
-        ...
+    def real(self) -> bool: ...  # noqa: D102
 
-    def faces(
-        self,
-        people: int,
-        *,
-        expressions: Sequence[str] = ("neutral",),
-        illuminations: Sequence[str] = ("flat",),
-        size: tuple[int, int] = (134, 99),
-        grey: bool = True,
-        whole: bool = False,
-        seed: int = 0,
-        track: Track = silent,
-    ) -> FaceSet:
-        """Return faces of ``people`` people, or of as many as there are.
-
-        Parameters
-        ----------
-        expressions, illuminations : sequence of str
-            One picture of everybody for each pair, numbered by the label :data:`SHOT`. Where pictures carry no such
-            labels, other pictures of the same people stand in, as many as they have, two at least.
-        size : (int, int)
-            Height and width.
-        grey : bool
-        whole : bool
-            With hair and chin, and the mesh as landmarks; otherwise cut tight round eyes and nose, which are the
-            landmarks.
-        seed : int
-            Of the choice of people.
-
-        Raises
-        ------
-        NotAvailableError
-            Where too few people have enough pictures.
-        """
+    def faces(self, wanted: Wanted, track: Track = silent) -> FaceSet:
+        """Return faces; raises NotAvailableError where too few people have enough pictures."""
         ...
 
 
@@ -100,59 +91,29 @@ class SyntheticData:
     digest = "synthetic"
     real = False
 
-    def faces(
-        self,
-        people: int,
-        *,
-        expressions: Sequence[str] = ("neutral",),
-        illuminations: Sequence[str] = ("flat",),
-        size: tuple[int, int] = (134, 99),
-        grey: bool = True,
-        whole: bool = False,
-        seed: int = 0,
-        track: Track = silent,
-    ) -> FaceSet:
+    def faces(self, wanted: Wanted, track: Track = silent) -> FaceSet:
         """See :meth:`Data.faces`."""
-        shots = len(expressions) * len(illuminations)
-        painted = synthetic(people, shots, seed=seed, expressions=expressions, illuminations=illuminations, track=track)
-        numbered = _numbered(painted, np.tile(np.arange(shots), people))
-        return _cut(numbered, size, grey=grey, whole=whole)
+        expressions, lights = wanted.expressions, wanted.illuminations
+        n, shots, seed = wanted.people, len(expressions) * len(lights), wanted.seed
+        painted = synthetic(n, shots, seed=seed, expressions=expressions, illuminations=lights, track=track)
+        return _cut(_numbered(painted, np.tile(np.arange(shots), wanted.people)), wanted)
 
 
 @dataclass(frozen=True, eq=False)
 class FolderData:
-    """Photographs of a data set, with the face found in each.
-
-    Attributes
-    ----------
-    name : str
-    digest : str
-    stock : FaceSet
-        All faces, 224 x 176 pixels with their mesh.
-    withheld : tuple of str
-        Pictures that could not be used, and why.
-    notes : tuple of str
-        What was read from the faces because the data set does not say it.
-    """
+    """Photographs of a data set, with the face found in each."""
 
     name: str
     digest: str
-    stock: FaceSet
-    withheld: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    stock: FaceSet  # all faces, 224 x 176 pixels with their mesh
+    withheld: tuple[str, ...] = ()  # pictures that could not be used, and why
+    notes: tuple[str, ...] = ()  # what was read from the faces because the data set does not say it
 
     real = True
 
     @classmethod
     def load(cls, folder: Path, layout: str = "auto", track: Track = silent) -> FolderData:
-        """Find the pictures of a data set and the face in each; what cannot be used is withheld and named.
-
-        Parameters
-        ----------
-        folder : Path
-        layout : str
-            One of :data:`ksame.papers.layouts.LAYOUTS`, or ``auto``.
-        """
+        """Find the pictures of a data set and the face in each; what cannot be used is withheld and named."""
         found, pictures = find_pictures(folder, layout)
         chosen = _few(pictures)
         with tempfile.TemporaryDirectory(prefix="ksame-") as scratch:
@@ -176,35 +137,25 @@ class FolderData:
         stock = FaceSet(quantise(faces.images), faces.subjects, faces.landmarks, labels, faces.names)
         return cls(f"{folder.name} ({found})", _digest(folder, chosen), stock, missing, tuple(notes))
 
-    def faces(
-        self,
-        people: int,
-        *,
-        expressions: Sequence[str] = ("neutral",),
-        illuminations: Sequence[str] = ("flat",),
-        size: tuple[int, int] = (134, 99),
-        grey: bool = True,
-        whole: bool = False,
-        seed: int = 0,
-        track: Track = silent,
-    ) -> FaceSet:
+    def faces(self, wanted: Wanted, track: Track = silent) -> FaceSet:
         """See :meth:`Data.faces`."""
-        wanted = [(e, i) for i in illuminations for e in expressions]
+        pairs = [(e, i) for i in wanted.illuminations for e in wanted.expressions]
         rows: dict[str, list[int]] = {}
         for subject in dict.fromkeys(self.stock.subjects):
-            mine = self._shots(np.flatnonzero(self.stock.subjects == subject), wanted)
-            if len(mine) >= min(2, len(wanted)):
+            mine = self._shots(np.flatnonzero(self.stock.subjects == subject), pairs)
+            if len(mine) >= min(2, len(pairs)):
                 rows[str(subject)] = mine
         if len(rows) < FEWEST:
             raise NotAvailableError(
-                f"needs {len(wanted)} pictures of everybody; {len(rows)} people of {self.name} have two or more"
+                f"needs {len(pairs)} pictures of everybody; {len(rows)} people of {self.name} have two or more"
             )
         who = np.array(sorted(rows))
-        if len(who) > people:
-            who = np.sort(np.random.default_rng([seed, people]).choice(who, people, replace=False))
+        if len(who) > wanted.people:
+            chosen = np.random.default_rng([wanted.seed, wanted.people]).choice(who, wanted.people, replace=False)
+            who = np.sort(chosen)
         taken = [(i, shot) for subject in who for shot, i in enumerate(rows[subject])]
         some = _numbered(self.stock.take([i for i, _ in taken]), np.array([shot for _, shot in taken]))
-        return _cut(some, size, grey=grey, whole=whole)
+        return _cut(some, wanted)
 
     def _shots(self, rows: NDArray[np.intp], wanted: Sequence[tuple[str, str]]) -> list[int]:
         """Return the pictures of a person for the wanted expressions and lights, or simply the first ones."""
@@ -224,35 +175,6 @@ class FolderData:
             each = {str(lights[i]): i for i in reversed(neutral)}
             firsts = [*each.values()][::-1][: len(wanted)]
         return [int(i) for i in firsts if i is not None]
-
-    def save(self, file: Path) -> None:
-        """Write the faces to a private file, for other processes; see :func:`load_saved`."""
-        marks = self.stock.landmarks
-        assert marks is not None  # noqa: S101 -- photographs always have a mesh
-        labels = {f"label_{name}": values for name, values in self.stock.attributes.items()}
-        file.touch(mode=0o600)
-        np.savez(
-            file,
-            images=quantise(self.stock.images),
-            subjects=self.stock.subjects,
-            landmarks=marks,
-            names=np.array(self.stock.names),
-            said=np.array([self.name, self.digest]),
-            withheld=np.array(self.withheld, dtype=np.str_),
-            notes=np.array(self.notes, dtype=np.str_),
-            **labels,  # type: ignore[arg-type]
-        )
-
-
-def load_saved(file: Path) -> FolderData:
-    """Read what :meth:`FolderData.save` wrote."""
-    with np.load(file, allow_pickle=False) as archive:
-        labels = {name.removeprefix("label_"): archive[name] for name in archive.files if name.startswith("label_")}
-        names = tuple(str(name) for name in archive["names"])
-        stock = FaceSet(archive["images"], archive["subjects"], archive["landmarks"], labels, names)
-        name, digest = (str(text) for text in archive["said"])
-        withheld, notes = (tuple(str(text) for text in archive[what]) for what in ("withheld", "notes"))
-    return FolderData(name, digest, stock, withheld, notes)
 
 
 def _few(pictures: Sequence[Picture]) -> list[Picture]:
@@ -277,17 +199,16 @@ def _numbered(faces: FaceSet, shots: NDArray[np.intp]) -> FaceSet:
     return FaceSet(faces.images, faces.subjects, faces.landmarks, attributes, faces.names)
 
 
-def _cut(faces: FaceSet, size: tuple[int, int], *, grey: bool, whole: bool) -> FaceSet:
+def _cut(faces: FaceSet, wanted: Wanted) -> FaceSet:
     """Register faces to a size, whole with their mesh, or tight round eyes and nose."""
     meshes = np.asarray(faces.landmarks)
-    points = eyes_and_nose(meshes)
-    template = (Template.portrait if whole else Template.eyes_and_nose)(size[1], size[0])
-    moved = [register(image, own, template) for image, own in zip(faces.images, points, strict=True)]
+    template = (Template.portrait if wanted.whole else Template.eyes_and_nose)(wanted.size[1], wanted.size[0])
+    moved = [register(image, own, template) for image, own in zip(faces.images, eyes_and_nose(meshes), strict=True)]
     images: NDArray[np.float32] = np.stack([image for image, _ in moved])
     marks: FloatArray
-    if whole:
+    if wanted.whole:
         marks = np.stack([move.apply(mesh[:, :2]) for (_, move), mesh in zip(moved, meshes, strict=True)])
     else:
         marks = np.tile(np.array(template.points), (len(faces), 1, 1))
-    released: ByteArray = quantise(images.mean(axis=3, keepdims=True) if grey else images)
+    released: ByteArray = quantise(images.mean(axis=3, keepdims=True) if wanted.grey else images)
     return FaceSet(released, faces.subjects, marks, faces.attributes, faces.names)

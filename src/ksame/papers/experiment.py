@@ -9,11 +9,11 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ksame.faces.faceset import ByteArray, FaceSet
 from ksame.files import make_folder, write_atomic
-from ksame.papers.data import Data, NotAvailableError
+from ksame.papers.data import Data, NotAvailableError, Wanted
 from ksame.progress import Track, silent
 from ksame.version import __version__
 
@@ -33,23 +33,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Scale:
-    """How large an experiment is run.
-
-    Parameters
-    ----------
-    name : str
-    most_people : int
-        People at most; papers that took fewer are not touched.
-    share_of_runs : float
-        Of the paper's number of repetitions, at least two.
-    most_levels : int
-        Strengths at most on a curve.
-    """
+    """How large an experiment is run."""
 
     name: str
     most_people: int
-    share_of_runs: float
-    most_levels: int
+    share_of_runs: float  # of the paper's number of repetitions, at least two
+    most_levels: int  # strengths on a curve
 
     def people(self, paper: int) -> int:
         """Return how many people to take where the paper took ``paper``."""
@@ -77,55 +66,36 @@ class Scale:
 FULL = Scale("full", 10**6, 1.0, 10**6)
 FAST = Scale("fast", 250, 0.05, 6)
 TINY = Scale("tiny", 24, 0.001, 2)
-SCALES: Mapping[str, Scale] = {scale.name: scale for scale in (FULL, FAST, TINY)}
 
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """Faces laid out as a figure of a paper shows them.
+    """Faces laid out as a figure of a paper shows them, with the captions of rows and columns."""
 
-    Attributes
-    ----------
-    images : ndarray of shape (n_rows, n_columns, height, width, channels), uint8
-    rows, columns : tuple of str
-        Their captions.
-    """
-
-    images: ByteArray
+    images: ByteArray  # (n_rows, n_columns, height, width, channels)
     rows: tuple[str, ...]
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What an experiment found.
-
-    Attributes
-    ----------
-    rows : list of Row
-        Every number.
-    notes : tuple of str
-        What readers should know: how many people, which recogniser, what is unlike the paper.
-    pictures : Pictures, optional
-    """
+    """What an experiment found; notes say how many people, which recogniser, and what is unlike the paper."""
 
     rows: list[Row]
     notes: tuple[str, ...] = ()
     pictures: Pictures | None = None
 
 
-class Drawing(Protocol):
-    """A figure that can be drawn from findings; see :mod:`ksame.papers.figures`."""
+@dataclass(frozen=True)
+class Drawing:
+    """A figure: the name of its file, without an ending, and what is to be seen; see :mod:`ksame.papers.figures`."""
 
-    @property
-    def name(self) -> str:
-        """The file's name, without an ending."""
-        ...
+    name: str
+    caption: str
 
-    @property
-    def caption(self) -> str:
-        """What is to be seen."""
-        ...
+    def draw(self, found: Findings) -> Any:
+        """Return the matplotlib figure, or None where there is nothing to draw."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -138,60 +108,49 @@ class Task:
     track: Track = silent
 
     def faces(self, people: int, **wanted: Any) -> FaceSet:
-        """Return faces of as many people as the scale allows; see :meth:`ksame.papers.data.Data.faces`."""
-        return self.data.faces(self.scale.people(people), seed=self.seed, track=self.track, **wanted)
+        """Return faces of as many people as the scale allows; see :class:`ksame.papers.data.Wanted`."""
+        return self.data.faces(Wanted(self.scale.people(people), seed=self.seed, **wanted), self.track)
+
+
+Run = Callable[[Task], Findings]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure or table of a paper.
+    """One figure or table of a paper."""
 
-    Parameters
-    ----------
-    name : str
-        Short, for files.
-    where : str
-        Figure, table or section of the paper.
-    title : str
-    run : callable
-        From a :class:`Task` to :class:`Findings`.
-    drawings : tuple of Drawing
-        How to show what was found.
-    heavy : bool
-        Takes long; several processes begin with these.
-    """
-
-    name: str
-    where: str
+    name: str  # of its files
+    where: str  # figure, table or section of the paper
     title: str
-    run: Callable[[Task], Findings]
+    run: Run
     drawings: tuple[Drawing, ...] = ()
-    heavy: bool = False
+    heavy: bool = False  # takes long; several processes begin with these
+
+
+class Experiments(list[Experiment]):
+    """The experiments of a paper, in its order."""
+
+    def add(self, name: str, where: str, title: str, *drawings: Drawing, heavy: bool = False) -> Callable[[Run], Run]:
+        """Add the function below as an experiment; see :class:`Experiment`."""
+
+        def run_by(run: Run) -> Run:
+            self.append(Experiment(name, where, title, run, drawings, heavy))
+            return run
+
+        return run_by
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """An experiment that was run, or why it could not be.
-
-    Attributes
-    ----------
-    paper, experiment : str
-        Their names.
-    findings : Findings
-    missing : str
-        Why there are no numbers: the data cannot serve; empty otherwise.
-    seconds, cpu_seconds : float
-    reused : bool
-        Whether the numbers are those of an earlier call.
-    """
+    """An experiment that was run, or why it could not be."""
 
     paper: str
     experiment: str
     findings: Findings
-    missing: str = ""
+    missing: str = ""  # why the data cannot serve
     seconds: float = 0.0
     cpu_seconds: float = 0.0
-    reused: bool = False
+    reused: bool = False  # the numbers are those of an earlier call
 
 
 @dataclass(frozen=True)
@@ -204,7 +163,7 @@ class Key:
     scale: str
     seed: int
     ksame: str = __version__
-    code: str = field(default="")
+    code: str = ""
 
     @classmethod
     def of(cls, paper: str, experiment: Experiment, task: Task) -> Key:
@@ -214,9 +173,9 @@ class Key:
         return cls(paper, experiment.name, task.data.digest, task.scale.name, task.seed, code=code)
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of all that numbers may depend on."""
-    packages = ("numpy", "scipy", "scikit-learn", "scikit-image", "opencv-python-headless", "matplotlib")
+def versions(*more: str) -> dict[str, str]:
+    """Return the versions of all that numbers may depend on, and of ``more`` packages."""
+    packages = ("numpy", "scipy", "scikit-learn", "scikit-image", "opencv-python-headless", *more)
     return {
         "ksame": __version__,
         "python": platform.python_version(),
@@ -247,9 +206,8 @@ def _write(folder: Path, key: Key, experiment: Experiment, outcome: Outcome) -> 
     pictures = outcome.findings.pictures
     if pictures is not None:
         buffer = io.BytesIO()
-        np.savez_compressed(
-            buffer, images=pictures.images, rows=np.array(pictures.rows), columns=np.array(pictures.columns)
-        )
+        arrays: dict[str, Any] = vars(pictures)
+        np.savez_compressed(buffer, **arrays)
         write_whole(folder / f"{key.experiment}.npz", buffer.getvalue())
     record = {
         "schema": "ksame/experiment",
@@ -276,15 +234,8 @@ def _read(folder: Path, key: Key) -> Outcome | None:
             return None
         pictures = _pictures(folder / f"{key.experiment}.npz") if record["pictures"] else None
         findings = Findings(record["rows"], tuple(record["notes"]), pictures)
-        return Outcome(
-            key.paper,
-            key.experiment,
-            findings,
-            record["missing"],
-            record["seconds"],
-            record["cpu_seconds"],
-            reused=True,
-        )
+        how = (record["missing"], record["seconds"], record["cpu_seconds"])
+        return Outcome(key.paper, key.experiment, findings, *how, reused=True)
     except (OSError, ValueError, KeyError, TypeError, BadZipFile):
         return None
 

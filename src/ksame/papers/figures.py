@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ksame.papers.experiment import Findings, Row
+from ksame.errors import UsageError
+from ksame.papers.experiment import Drawing, Findings, Row
 
 _COLOURS = ("#1f5fbf", "#c2410c", "#15803d", "#8b2fc9", "#b08900", "#0e7490", "#be185d", "#4b5563", "#7c2d12")
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
@@ -26,24 +27,26 @@ _STYLE: Any = {
     "svg.fonttype": "path",
     "savefig.dpi": 110,
 }
+_BESIDE: Any = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "fontsize": 8.5}  # the legend
+
+
+_LABELS = {"rank1": "recognised at rank 1", "within": "right person among the first", "grey": "grey value"}
+_SHARES = ("rank1", "within", "accuracy")  # columns drawn in per cent
 
 
 @dataclass(frozen=True)
-class Curves:
+class Curves(Drawing):
     """One line for each series of rows.
 
     Parameters
     ----------
-    name, caption : str
-    x, y : str
-        Columns.
+    x : str
+        A column, as ``y``.
     series : tuple of str
         Columns whose values, joined, name the lines.
     where : mapping
         Rows to draw: column to value, or to several values.
-    x_label, y_label : str
-    share : bool
-        Whether y is a share, drawn in per cent from 0 to 100.
+    x_label, y, y_label : str
     bound : bool
         Draw 1/x as well: what k-anonymity promises.
     logarithmic : bool
@@ -54,27 +57,24 @@ class Curves:
         Let the largest value set the height, instead of 100 %.
     """
 
-    name: str
-    caption: str
     x: str
-    y: str
     series: tuple[str, ...]
     where: Mapping[str, Any] = field(default_factory=dict)
     x_label: str = ""
-    y_label: str = "recognised at rank 1"
-    share: bool = True
+    y: str = "rank1"
+    y_label: str = ""
     bound: bool = False
     logarithmic: bool = False
     marks: bool = True
     zoomed: bool = False
 
     def draw(self, found: Findings) -> Any:
-        """Return the matplotlib figure."""
-        figure, axes = _axes()
+        """See :meth:`Drawing.draw`."""
+        figure, axes = _axes(self.y, self.y_label)
         lines = _grouped(_chosen(found.rows, self.where, self.x, self.y), self.series)
         for number, (label, rows) in enumerate(lines.items()):
             points = sorted((row[self.x], row[self.y]) for row in rows)
-            xs, ys = [p[0] for p in points], [p[1] * (100 if self.share else 1) for p in points]
+            xs, ys = [p[0] for p in points], [p[1] * _unit(self.y) for p in points]
             colour, mark = _COLOURS[number % len(_COLOURS)], _MARKS[number % len(_MARKS)] if self.marks else ""
             axes.plot(xs, ys, color=colour, marker=mark, markersize=4.5, linewidth=1.6, label=label, clip_on=False)
         if self.bound:
@@ -87,81 +87,50 @@ class Curves:
             axes.set_xticks(places, [f"{place:g}" for place in places])
             axes.xaxis.minorticks_off()
             axes.yaxis.set_major_formatter("{x:g}")
-        elif self.share:
+        elif self.y in _SHARES:
             top = max((y for line in axes.get_lines() for y in line.get_ydata()), default=0.0)
             axes.set_ylim(0, 100 if not self.zoomed else max(1.2 * top, 0.5))
         axes.set_xlabel(self.x_label or self.x)
-        axes.set_ylabel(f"{self.y_label}, %" if self.share else self.y_label)
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5)
+        axes.legend(**_BESIDE)
         return figure
 
 
 @dataclass(frozen=True)
-class Bars:
-    """Groups of bars: one group for each value of a column, one bar for each series.
+class Bars(Drawing):
+    """One group of bars for each value of the column ``groups``, one bar for each series; otherwise as `Curves`."""
 
-    Parameters
-    ----------
-    name, caption : str
-    groups : str
-        The column that names the groups.
-    y : str
-    series : tuple of str
-    where : mapping
-    y_label : str
-    share : bool
-    """
-
-    name: str
-    caption: str
     groups: str
-    y: str
-    series: tuple[str, ...]
+    series: tuple[str, ...] = ()
     where: Mapping[str, Any] = field(default_factory=dict)
-    y_label: str = "recognised at rank 1"
-    share: bool = True
+    y: str = "rank1"
 
     def draw(self, found: Findings) -> Any:
-        """Return the matplotlib figure."""
-        figure, axes = _axes()
+        """See :meth:`Drawing.draw`."""
+        figure, axes = _axes(self.y)
         rows = _chosen(found.rows, self.where, self.groups, self.y)
         names = list(dict.fromkeys(str(row[self.groups]) for row in rows))
         lines = _grouped(rows, self.series)
         width = 0.8 / max(len(lines), 1)
         for number, (label, mine) in enumerate(lines.items()):
             places = [names.index(str(row[self.groups])) + (number - (len(lines) - 1) / 2) * width for row in mine]
-            heights = [row[self.y] * (100 if self.share else 1) for row in mine]
+            heights = [row[self.y] * _unit(self.y) for row in mine]
             bars = axes.bar(places, heights, width=0.92 * width, color=_COLOURS[number % len(_COLOURS)], label=label)
             texts = [f"{h:.0f}" if h >= 10 or h == 0 else f"{h:.1f}" for h in heights]
             axes.bar_label(bars, texts, fontsize=7, padding=1)
-        axes.set_xticks(
-            range(len(names)), names, rotation=20 if len(names) > 4 else 0, ha="right" if len(names) > 4 else "center"
-        )
+        turned, anchor = (20, "right") if len(names) > 4 else (0, "center")
+        axes.set_xticks(range(len(names)), names, rotation=turned, ha=anchor)
         axes.grid(visible=False, axis="x")
-        if self.share:
+        if self.y in _SHARES:
             axes.set_ylim(0, 108)
-        axes.set_ylabel(f"{self.y_label}, %" if self.share else self.y_label)
         if len(lines) > 1:
-            axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5)
+            axes.legend(**_BESIDE)
         return figure
 
 
 @dataclass(frozen=True)
-class Histograms:
-    """One histogram a series, below one another on one axis; rows give the bins.
+class Histograms(Drawing):
+    """One histogram a series, below one another on one axis; ``x`` and ``y``: the left end of a bin and its count."""
 
-    Parameters
-    ----------
-    name, caption : str
-    x, y : str
-        Columns of the left end of a bin and of its count.
-    series : tuple of str
-    where : mapping
-    x_label : str
-    """
-
-    name: str
-    caption: str
     x: str
     y: str
     series: tuple[str, ...]
@@ -169,7 +138,7 @@ class Histograms:
     x_label: str = ""
 
     def draw(self, found: Findings) -> Any:
-        """Return the matplotlib figure."""
+        """See :meth:`Drawing.draw`."""
         from matplotlib.figure import Figure
 
         lines = _grouped(_chosen(found.rows, self.where, self.x, self.y), self.series)
@@ -181,28 +150,24 @@ class Histograms:
             counts = [row[self.y] for row in rows]
             axes.bar(left + width / 2, counts, width=width, color=_COLOURS[number % len(_COLOURS)])
             axes.set_title(label, fontsize=9, loc="left", pad=2)
-            axes.set_ylabel("pairs")
+            axes.set_ylabel(self.y)
         panels[-1].set_xlabel(self.x_label)
         return figure
 
 
 @dataclass(frozen=True)
-class Sheet:
+class Sheet(Drawing):
     """The pictures of an experiment, with the captions of rows and columns."""
 
-    name: str
-    caption: str
-
     def draw(self, found: Findings) -> Any:
-        """Return the matplotlib figure."""
+        """See :meth:`Drawing.draw`."""
         from matplotlib.figure import Figure
 
         pictures = found.pictures
         if pictures is None:
             return None
         n_rows, n_columns, height, width = pictures.images.shape[:4]
-        cell = 1.0
-        figure = Figure(figsize=(cell * n_columns + 0.9, cell * height / width * n_rows + 0.45))
+        figure = Figure(figsize=(n_columns + 0.9, height / width * n_rows + 0.45))
         edge = 0.9 / figure.get_figwidth()
         top = 1 - 0.3 / figure.get_figheight()
         panels = np.atleast_2d(figure.subplots(n_rows, n_columns, squeeze=False))
@@ -222,8 +187,17 @@ class Sheet:
         return figure
 
 
-def draw(drawing: Any, found: Findings) -> dict[str, bytes]:
+def require_matplotlib() -> None:
+    """Raise where figures cannot be drawn: matplotlib comes with an extra, since nothing else needs it."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise UsageError("Figures need matplotlib. Install it with `pip install 'ksame[papers]'`.") from error
+
+
+def draw(drawing: Drawing, found: Findings) -> dict[str, bytes]:
     """Return the figure as files, by their ending; none where there is nothing to draw."""
+    require_matplotlib()
     import matplotlib
 
     matplotlib.use("agg")
@@ -239,11 +213,18 @@ def draw(drawing: Any, found: Findings) -> dict[str, bytes]:
     return files
 
 
-def _axes() -> tuple[Any, Any]:
+def _axes(y: str, label: str = "") -> tuple[Any, Any]:
+    """Return an empty figure and its axes, the upright one labelled for a column."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.2, 3.5), layout="constrained")
-    return figure, figure.subplots()
+    axes = figure.subplots()
+    axes.set_ylabel((label or _LABELS.get(y, y)) + (", %" if y in _SHARES else ""))
+    return figure, axes
+
+
+def _unit(column: str) -> int:
+    return 100 if column in _SHARES else 1
 
 
 def _chosen(rows: Sequence[Row], where: Mapping[str, Any], *columns: str) -> list[Row]:

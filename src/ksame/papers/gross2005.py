@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ksame.attacks import Embedding, Mahalanobis, Recogniser, Split, run_attack, same_photograph_split
+from ksame.attacks import Embedding, Mahalanobis, Recogniser, Split, same_photograph_split
 from ksame.faces.faceset import FaceSet, quantise
 from ksame.models import SFace
-from ksame.papers.experiment import Experiment, Findings, Row, Task
+from ksame.papers.experiment import Experiments, Findings, Row, Task
 from ksame.papers.figures import Curves, Sheet
 from ksame.papers.gross2005_claims import CLAIMS
-from ksame.papers.measure import Trained, balanced, label_rows, layout, photograph_split, rated, released
+from ksame.papers.measure import Trained, attack, balanced, label_rows, layout, one_each, photograph_split, released
 from ksame.papers.paper import Paper
 
 PEOPLE, EXPRESSIVE = 833, 584
@@ -27,6 +28,32 @@ BLUR = (1, 5, 9, 14, 17, 21, 25, 29, 33, 37)
 KS = (2, 4, 6, 10, 14, 20, 26, 32, 40)
 _BLURS = ("blur", "blur, sigma a variance")
 SELECT = (("k-Same", None), ("k-Same-Select gender", "gender"), ("k-Same-Select expression", "expression"))
+
+
+EXPERIMENTS = Experiments()
+
+
+def _profile(name: str) -> Curves:
+    caption = "Grey values along the line of the eyes."
+    return Curves(f"{name}b", caption, "x", ("shown",), x_label="pixel", y="grey", marks=False)
+
+
+def _recognition(name: str) -> tuple[Curves, ...]:
+    scale = "All methods on the common scale of section 6, 0 to 100 % of each range; another photograph is hidden."
+    lines, ks = ("method", "protocol"), tuple(label for label, _ in SELECT)
+    shown = {"method": (*_BLURS, "pixelation", *ks), "protocol": "another photograph"}
+    return (
+        Curves(f"{name}a", "Blur.", "level", lines, {"method": _BLURS}, "sigma"),
+        Curves(f"{name}b", "Pixelation.", "level", ("protocol",), {"method": ("pixelation",)}, "p"),
+        Curves(f"{name}c", "k-Same and k-Same-Select.", "level", lines, {"method": ks}, "k", bound=True),
+        Curves(f"{name}-scale", scale, "share", ("method",), shown, "share of the range"),
+    )
+
+
+def _reading(label: str, folds: str) -> Curves:
+    name, caption = f"fig8-{label}-{folds}", f"{label.capitalize()}, folds by {folds}, on the common scale."
+    chosen, y_label = {"label": label, "folds": folds}, f"{label} read rightly"
+    return Curves(name, caption, "share", ("method",), chosen, "share of the range", "accuracy", y_label)
 
 
 def share(values: Sequence[float], level: float) -> float:
@@ -54,22 +81,26 @@ def _sheet(task: Task, faces: FaceSet, name: str, parameter: str, levels: Sequen
     return Findings(rows, (), layout(shown, ("",), captions))
 
 
+@EXPERIMENTS.add("fig1", "Fig. 1", "Pixelation", Sheet("fig1a", "Pixelated faces."), _profile("fig1"))
 def pixelated(task: Task) -> Findings:
     """Fig. 1."""
     return _sheet(task, task.faces(60, size=SIZE), "pixelate", "p", (3, 5, 7, 9, 15))
 
 
+@EXPERIMENTS.add("fig2", "Fig. 2", "Blur", Sheet("fig2a", "Blurred faces."), _profile("fig2"))
 def blurred(task: Task) -> Findings:
     """Fig. 2."""
     return _sheet(task, task.faces(60, size=SIZE), "blur", "sigma", (5.0, 9.0, 13.0, 17.0, 25.0))
 
 
+@EXPERIMENTS.add("fig3", "Fig. 3", "k-Same", Sheet("fig3a", "k-Samed faces."), _profile("fig3"))
 def averaged(task: Task) -> Findings:
     """Fig. 3."""
     faces = balanced(task, 400, size=SIZE)
     return _sheet(task, faces, "k-same-pixel", "k", [k for k in (2, 3, 5, 10, 20) if 2 * k <= len(faces)])
 
 
+@EXPERIMENTS.add("fig4", "Fig. 4", "k-Same-Select", Sheet("fig4", "Faces that keep their expression."))
 def selected(task: Task) -> Findings:
     """Fig. 4."""
     faces = balanced(task, 400, size=SIZE)
@@ -77,6 +108,7 @@ def selected(task: Task) -> Findings:
     return _sheet(task, faces, "k-same-pixel", "k", ks, select="expression")
 
 
+@EXPERIMENTS.add("fig6", "Fig. 6", "Recognition by PCA", *_recognition("fig6"), heavy=True)
 def principal_components(task: Task) -> Findings:
     """Fig. 6: PCA with Mahalanobis distances, the eigenspace of a fifth of the people."""
     rows: list[Row] = []
@@ -97,6 +129,7 @@ def principal_components(task: Task) -> Findings:
     return Findings(rows, tuple(notes))
 
 
+@EXPERIMENTS.add("fig7", "Fig. 7", "Recognition by a deep network", *_recognition("fig7"), heavy=True)
 def network(task: Task) -> Findings:
     """Fig. 7: a deep recogniser, SFace, where the paper had FaceIt."""
     split = photograph_split(task, WATCHED, TRAINING, task.seed, size=(168, 132), grey=False, whole=True)
@@ -112,51 +145,60 @@ def network(task: Task) -> Findings:
 
 def _curves(task: Task, split: Split, recogniser: Recogniser, thin: int = 100) -> list[Row]:
     """Attack probes released by every method at every strength, on the common scale of section 6 too."""
-    rows = [
-        rated(run_attack("naive", recogniser, split.attacked(split.probes)), method="untouched", level=0, share=0.0)
-    ]
-    tries: list[tuple[str, str, dict[str, Any], float]] = []
-    for p in _thinned(task, PIXELATION, (3, 5, 9, 15), thin):
-        tries.append(("pixelation", "pixelate", {"p": p}, share(PIXELATION, p)))
-    for sigma in _thinned(task, BLUR, (5, 14, 25), thin):
-        for label, width in _readings(sigma).items():
-            tries.append((label, "blur", {"sigma": width}, share(BLUR, sigma)))
-    one = split.probes.take(np.sort(np.unique(split.probes.subjects, return_index=True)[1]))
+
+    def few(levels: Sequence[int], *keep: int) -> list[int]:
+        return replace(task.scale, most_levels=thin).levels(task.scale.levels(levels, keep), keep)
+
+    untouched = attack("naive", recogniser, split.attacked(split.probes), method="untouched", level=0, share=0.0)
+    tries = _masks(few(PIXELATION, 3, 5, 9, 15), few(BLUR, 5, 14, 25))
+    one = one_each(split.probes)
     for label, select in SELECT:
-        if select is not None and select not in one.attributes:
-            continue
-        fewest = len(one) if select is None else min(np.unique(one.attribute(select), return_counts=True)[1])
-        for k in _thinned(task, KS, (2, 10), thin):
-            if k <= fewest:
-                tries.append((label, "k-same-pixel", {"k": k, "select": select}, share((1, *KS), k)))
-    for label, name, params, level in task.track(tries, "releases"):
+        if select is None or select in one.attributes:
+            fewest = len(one) if select is None else min(np.unique(one.attribute(select), return_counts=True)[1])
+            tries += _averages(label, [k for k in few(KS, 2, 10) if k <= fewest], select)
+    rows = [untouched]
+    for name, params, labels in task.track(tries, "releases"):
         probes = one if name == "k-same-pixel" else split.probes
         made = released(probes, name, task.seed, **params)
-        result = run_attack("naive", recogniser, split.attacked(made.faces))
-        rows.append(rated(result, method=label, level=_level(name, params, level), share=level))
+        rows.append(attack("naive", recogniser, split.attacked(made.faces), **labels))
     return rows
 
 
-def _readings(sigma: float) -> dict[str, float]:
-    """Return the width of a blur in pixels: the paper calls its sigma a standard deviation and a variance."""
-    return {"blur": float(sigma), "blur, sigma a variance": float(np.sqrt(sigma))}
+Try = tuple[str, dict[str, Any], Row]
+"""A recipe's name, its parameters, and what to call it: method, strength as the paper gives it, and on its scale."""
 
 
-def _level(name: str, params: dict[str, Any], level: float) -> float:
-    """Return the strength as the paper gives it: p, sigma or k."""
-    if name == "blur":
-        return round(BLUR[0] + level * (BLUR[-1] - BLUR[0]), 6)
-    return float(next(iter(params.values())))
+def _masks(blocks: Sequence[int], sigmas: Sequence[int]) -> list[Try]:
+    """Return pixelation and blur; the paper calls its sigma a standard deviation and a variance, so both are tried."""
+    tries: list[Try] = [
+        ("pixelate", {"p": p}, {"method": "pixelation", "level": float(p), "share": share(PIXELATION, p)})
+        for p in blocks
+    ]
+    for sigma in sigmas:
+        for method, width in zip(_BLURS, (float(sigma), float(np.sqrt(sigma))), strict=True):
+            labels = {"method": method, "level": float(sigma), "share": share(BLUR, sigma)}
+            tries.append(("blur", {"sigma": width}, labels))
+    return tries
 
 
-def _thinned(task: Task, levels: Sequence[int], keep: Sequence[int], most: int) -> list[int]:
-    there = task.scale.levels(levels, keep=keep)
-    if len(there) <= most:
-        return there
-    places = {round(i) for i in np.linspace(0, len(there) - 1, most)}
-    return [level for i, level in enumerate(there) if i in places or level in keep]
+def _averages(method: str, ks: Sequence[int], select: str | None) -> list[Try]:
+    return [
+        (
+            "k-same-pixel",
+            {"k": k, "select": select},
+            {"method": method, "level": float(k), "share": share((1, *KS), k)},
+        )
+        for k in ks
+    ]
 
 
+@EXPERIMENTS.add(
+    "fig8",
+    "Fig. 8",
+    "Gender and expression that can still be read",
+    *(_reading(label, folds) for label in ("gender", "expression") for folds in ("subject", "group")),
+    heavy=True,
+)
 def utility(task: Task) -> Findings:
     """Fig. 8: gender and expression read by a linear support vector machine."""
     sets = {"gender": task.faces(PEOPLE, size=SIZE), "expression": balanced(task, EXPRESSIVE, size=SIZE)}
@@ -165,20 +207,11 @@ def utility(task: Task) -> Findings:
         rows += label_rows(faces, label, "linear", task.seed, method="untouched", level=0, share=0.0)
         smallest = min(np.unique(faces.attribute(label), return_counts=True)[1])
         ks = [k for k in task.scale.levels(KS, keep=(2, 10)) if k <= smallest]
-        tries: list[tuple[str, str, dict[str, Any], float]] = [
-            *(("pixelation", "pixelate", {"p": p}, share(PIXELATION, p)) for p in task.scale.levels(PIXELATION[1::2])),
-            *(
-                (name, "blur", {"sigma": width}, share(BLUR, s))
-                for s in task.scale.levels(BLUR[1::2])
-                for name, width in _readings(s).items()
-            ),
-            *(("k-Same", "k-same-pixel", {"k": k}, share((1, *KS), k)) for k in ks),
-            *(("k-Same-Select", "k-same-pixel", {"k": k, "select": label}, share((1, *KS), k)) for k in ks),
-        ]
-        for name, how, params, level in task.track(tries, label):
-            made = released(faces, how, task.seed, **params)
-            value = _level(how, params, level)
-            rows += label_rows(made.faces, label, "linear", task.seed, method=name, level=value, share=level)
+        tries = _masks(task.scale.levels(PIXELATION[1::2]), task.scale.levels(BLUR[1::2]))
+        tries += [*_averages("k-Same", ks, None), *_averages("k-Same-Select", ks, label)]
+        for name, params, labels in task.track(tries, label):
+            made = released(faces, name, task.seed, **params)
+            rows += label_rows(made.faces, label, "linear", task.seed, **labels)
         rows += _by_lot(task, faces, label, min(10, smallest))
     notes = (
         f"gender of {len(sets['gender'])} people, expression of {len(sets['expression'])}; one face each, linear "
@@ -197,79 +230,10 @@ def _by_lot(task: Task, faces: FaceSet, label: str, k: int) -> list[Row]:
     return label_rows(made.faces, label, "linear", task.seed, method="k-Same-Select by lot", level=k)
 
 
-def _profile(name: str) -> Curves:
-    return Curves(
-        f"{name}b",
-        "Grey values along the line of the eyes.",
-        "x",
-        "grey",
-        ("shown",),
-        x_label="pixel",
-        y_label="grey value",
-        share=False,
-        marks=False,
-    )
-
-
-def _recognition(name: str) -> tuple[Curves, ...]:
-    ks = tuple(label for label, _ in SELECT)
-    return (
-        Curves(f"{name}a", "Blur.", "level", "rank1", ("method", "protocol"), {"method": _BLURS}, "sigma"),
-        Curves(f"{name}b", "Pixelation.", "level", "rank1", ("protocol",), {"method": ("pixelation",)}, "p"),
-        Curves(
-            f"{name}c",
-            "k-Same and k-Same-Select.",
-            "level",
-            "rank1",
-            ("method", "protocol"),
-            {"method": ks},
-            "k",
-            bound=True,
-        ),
-        Curves(
-            f"{name}-scale",
-            "All methods on the common scale of section 6, 0 to 100 % of each range; another photograph is hidden.",
-            "share",
-            "rank1",
-            ("method",),
-            {"method": (*_BLURS, "pixelation", *ks), "protocol": "another photograph"},
-            "share of the range",
-        ),
-    )
-
-
 PAPER = Paper(
     "gross2005",
     "R. Gross, E. Airoldi, B. Malin, L. Sweeney. Integrating Utility into Face De-identification. PET 2005.",
     "FERET: 833 people, 584 of them neutral and smiling; 81 x 92 pixels in grey",
-    (
-        Experiment("fig1", "Fig. 1", "Pixelation", pixelated, (Sheet("fig1a", "Pixelated faces."), _profile("fig1"))),
-        Experiment("fig2", "Fig. 2", "Blur", blurred, (Sheet("fig2a", "Blurred faces."), _profile("fig2"))),
-        Experiment("fig3", "Fig. 3", "k-Same", averaged, (Sheet("fig3a", "k-Samed faces."), _profile("fig3"))),
-        Experiment("fig4", "Fig. 4", "k-Same-Select", selected, (Sheet("fig4", "Faces that keep their expression."),)),
-        Experiment("fig6", "Fig. 6", "Recognition by PCA", principal_components, _recognition("fig6"), heavy=True),
-        Experiment("fig7", "Fig. 7", "Recognition by a deep network", network, _recognition("fig7"), heavy=True),
-        Experiment(
-            "fig8",
-            "Fig. 8",
-            "Gender and expression that can still be read",
-            utility,
-            tuple(
-                Curves(
-                    f"fig8-{label}-{folds}",
-                    f"{label.capitalize()}, folds by {folds}, on the common scale.",
-                    "share",
-                    "accuracy",
-                    ("method",),
-                    {"label": label, "folds": folds},
-                    "share of the range",
-                    f"{label} read rightly",
-                )
-                for label in ("gender", "expression")
-                for folds in ("subject", "group")
-            ),
-            heavy=True,
-        ),
-    ),
+    tuple(EXPERIMENTS),
     CLAIMS,
 )

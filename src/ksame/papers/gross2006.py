@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,12 @@ import numpy as np
 from ksame.attacks import AttackResult, Eigenfaces, Split, label_split, run_attack
 from ksame.faces.faceset import FaceSet, quantise
 from ksame.papers.data import SHOT
-from ksame.papers.experiment import Experiment, Findings, Row, Task
+from ksame.papers.experiment import Experiments, Findings, Row, Task
 from ksame.papers.figures import Curves, Sheet
 from ksame.papers.gross2006_claims import CLAIMS
-from ksame.papers.measure import balanced, label_rows, layout, mean_rate, photograph_split, released
+from ksame.papers.measure import balanced, label_rows, layout, mean_rate, one_each, photograph_split, released, stacked
 from ksame.papers.paper import Paper
-from ksame.recipes import Recipe, recipe
+from ksame.recipes import recipe
 from ksame.spaces import AamSpace
 
 PEOPLE = 249
@@ -31,25 +31,27 @@ RANKS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50)
 _WHOLE = {"size": (112, 88), "whole": True}
 
 
-def _k_same(k: int, select: str | None = None) -> Recipe:
-    return recipe("k-same-pixel", k=k, select=select)
+METHODS = {"k-Same": partial(recipe, "k-same-pixel"), "k-Same-M": partial(recipe, "k-same-m", coding="aam")}
+EXPERIMENTS = Experiments()
+
+_BY_FOLDS = ("method", "folds")
+_READ: Any = {"y": "accuracy", "y_label": "expression read rightly"}
 
 
-def _k_same_m(k: int, select: str | None = None) -> Recipe:
-    return recipe("k-same-m", coding="aam", k=k, select=select)
-
-
-METHODS: dict[str, Callable[..., Recipe]] = {"k-Same": _k_same, "k-Same-M": _k_same_m}
-
-
+@EXPERIMENTS.add(
+    "fig2",
+    "Figs. 2 and 3",
+    "k-Same and k-Same-M",
+    Sheet("fig2", "Two people released by averages of pixels and of model parameters."),
+)
 def sheets(task: Task) -> Findings:
     """Figs. 2 and 3: averages of pixels with their ghosts, averages of model parameters without."""
     faces = task.faces(100, size=(168, 132), grey=False, whole=True)
     ks = [k for k in (2, 4, 8, 10) if k <= len(faces)]
-    made = {name: [released(faces, of(k), task.seed) for k in ks] for name, of in METHODS.items()}
+    made = {name: [released(faces, of(k=k), task.seed) for k in ks] for name, of in METHODS.items()}
     lines = [(name, who) for who in (0, 1) for name in METHODS]
-    columns = [_stack([faces.take([who]) for _, who in lines])]
-    columns += [_stack([made[name][c].of([who]) for name, who in lines]) for c in range(len(ks))]
+    columns = [stacked([faces.take([who]) for _, who in lines])]
+    columns += [stacked([made[name][c].of([who]) for name, who in lines]) for c in range(len(ks))]
     pictures = layout(columns, [name for name, _ in lines], ("original", *(f"k = {k}" for k in ks)))
     notes = (f"{len(faces)} people; k-Same averages registered pixels, k-Same-M parameters of a model built on them",)
     whole = _sharpness(faces)
@@ -70,10 +72,6 @@ def _sharpness(faces: FaceSet) -> float:
     return float(np.hypot(down, across).mean())
 
 
-def _stack(faces: list[FaceSet]) -> FaceSet:
-    return FaceSet(np.concatenate([f.images for f in faces]), np.arange(len(faces)).astype(str))
-
-
 def _neutral_smile(task: Task, seed: int, **wanted: Any) -> Split:
     """Split into neutral gallery, smiling probes and 30 % who train; of photographs, another day stands for a smile."""
     if task.data.real:
@@ -85,14 +83,34 @@ def _neutral_smile(task: Task, seed: int, **wanted: Any) -> Split:
 def _rendered(split: Split) -> Split:
     """Return a split whose faces are seen through an appearance model, as k-Same-M's are: the mesh on plain grey."""
     assert split.training is not None  # noqa: S101 -- a share of the people trains
-    space = AamSpace(shape=None, texture=None).fit(split.training)
-    sets = [
-        faces.with_images(quantise(space.decode(space.encode(faces))))
-        for faces in (split.gallery, split.probes, split.training)
-    ]
-    return Split(sets[0], sets[1], sets[2], same_photographs=False)
+    model = _model(split.training)
+    gallery, probes, training = (_seen(model, faces) for faces in (split.gallery, split.probes, split.training))
+    return Split(gallery, probes, training, same_photographs=False)
 
 
+def _model(faces: FaceSet) -> AamSpace:
+    return AamSpace(shape=None, texture=None).fit(faces)
+
+
+def _seen(model: AamSpace, faces: FaceSet) -> FaceSet:
+    return faces.with_images(quantise(model.decode(model.encode(faces))))
+
+
+@EXPERIMENTS.add(
+    "fig5",
+    "Fig. 5",
+    "Recognition of k-Same and k-Same-M",
+    Curves("fig5a", "Rank-1 recognition; k = 1 is untouched.", "k", ("method",), bound=True),
+    Curves(
+        "fig5b",
+        "Cumulative match of k-Same-M.",
+        "rank",
+        ("curve",),
+        {"curve": ("k-Same-M, untouched", *(f"k-Same-M, k = {k}" for k in KS))},
+        y="within",
+    ),
+    heavy=True,
+)
 def recognition(task: Task) -> Findings:
     """Fig. 5: rank-1 rates and cumulative match curves of k-Same and k-Same-M over five splits."""
     found: dict[tuple[str, int], list[AttackResult]] = {}
@@ -106,7 +124,7 @@ def recognition(task: Task) -> Findings:
             probes = split.probes if name == "k-Same" else whole.probes
             for k in ks:
                 if 2 * k <= probes.n_subjects:
-                    made = released(_one_each(probes), METHODS[name](k), seed)
+                    made = released(one_each(probes), METHODS[name](k=k), seed)
                     result = run_attack("naive", Eigenfaces(), split.attacked(made.faces))
                     found.setdefault((name, k), []).append(result)
     rows: list[Row] = []
@@ -121,29 +139,28 @@ def recognition(task: Task) -> Findings:
     return Findings(rows, notes)
 
 
-def _one_each(faces: FaceSet) -> FaceSet:
-    _, first = np.unique(faces.subjects, return_index=True)
-    return faces.take(np.sort(first))
-
-
 def _cmc(results: list[AttackResult], **labels: Any) -> list[Row]:
     mean = np.mean([result.cmc for result in results], axis=0)
     return [{**labels, "rank": r, "within": float(mean[r - 1])} for r in RANKS if r <= len(mean)]
 
 
+@EXPERIMENTS.add(
+    "fig6",
+    "Fig. 6",
+    "Expression that can still be read",
+    Curves("fig6a", "Accuracy over k; k = 1 is untouched.", "k", _BY_FOLDS, {"method": tuple(METHODS)}, **_READ),
+    Curves("fig6b", "Accuracy over blur.", "sigma", _BY_FOLDS, {"method": "blur"}, **_READ),
+)
 def utility(task: Task) -> Findings:
     """Fig. 6: expression read from k-Same-Select and k-Same-M-Select faces, and from blurred ones."""
     faces = {name: _expressive(task, **wanted) for name, wanted in (("k-Same", {}), ("k-Same-M", _WHOLE))}
     rows: list[Row] = []
     for name, mine in faces.items():
-        seen = mine
-        if name == "k-Same-M":
-            space = AamSpace(shape=None, texture=None).fit(mine)
-            seen = mine.with_images(quantise(space.decode(space.encode(mine))))
+        seen = mine if name == "k-Same" else _seen(_model(mine), mine)
         rows += label_rows(seen, "expression", "rbf", task.seed, method=name, k=1)
         classes = min(np.unique(mine.attribute("expression"), return_counts=True)[1])
         for k in task.track([k for k in task.scale.levels(KS, keep=(2, 10)) if 2 * k <= classes], "Select"):
-            made = released(mine, METHODS[name](k, "expression"), task.seed)
+            made = released(mine, METHODS[name](k=k, select="expression"), task.seed)
             rows += label_rows(made.faces, "expression", "rbf", task.seed, method=name, k=k)
     plain = faces["k-Same"]
     for sigma in task.track(task.scale.levels(SIGMAS, keep=(8.0,)), "blur"):
@@ -163,11 +180,33 @@ def _expressive(task: Task, **wanted: Any) -> FaceSet:
     return task.faces(PEOPLE, expressions=("neutral", "smile"), **wanted)
 
 
+@EXPERIMENTS.add(
+    "fig8",
+    "Fig. 8",
+    "Pixelation and the automatic parrot",
+    Curves("fig8a", "Originals against pixelated faces.", "rank", ("curve",), {"attack": "naive"}, y="within"),
+    Curves(
+        "fig8b",
+        "Automatic parrot: originals pixelated as the probe was found to be.",
+        "rank",
+        ("curve",),
+        {"attack": "automatic-parrot"},
+        y="within",
+    ),
+    heavy=True,
+)
 def pixelation(task: Task) -> Findings:
     """Fig. 8: recognition of pixelated faces by the gallery as it is, and pixelated as the probe was found to be."""
     return _blocks(task, BLOCKS, ("naive", "automatic-parrot"))
 
 
+@EXPERIMENTS.add(
+    "fig9",
+    "Fig. 9",
+    "Resolution enhancement",
+    Curves("fig9", "Pixelated faces as they are and enhanced.", "p", ("attack",), x_label="block, pixels"),
+    heavy=True,
+)
 def enhancement(task: Task) -> Findings:
     """Fig. 9: recognition of pixelated faces as they are, and with their resolution enhanced."""
     return _blocks(task, (2, 4, 8), ("naive", "enhancement"))
@@ -198,103 +237,6 @@ PAPER = Paper(
     "gross2006",
     "R. Gross, L. Sweeney, F. de la Torre, S. Baker. Model-Based Face De-Identification. PRIV 2006.",
     "Multi-PIE: 249 people, neutral and smiling; FERET: 275 people, fa and fb",
-    (
-        Experiment(
-            "fig2",
-            "Figs. 2 and 3",
-            "k-Same and k-Same-M",
-            sheets,
-            (Sheet("fig2", "Two people released by averages of pixels and of model parameters."),),
-        ),
-        Experiment(
-            "fig5",
-            "Fig. 5",
-            "Recognition of k-Same and k-Same-M",
-            recognition,
-            (
-                Curves("fig5a", "Rank-1 recognition; k = 1 is untouched.", "k", "rank1", ("method",), bound=True),
-                Curves(
-                    "fig5b",
-                    "Cumulative match of k-Same-M.",
-                    "rank",
-                    "within",
-                    ("curve",),
-                    {"curve": ("k-Same-M, untouched", *(f"k-Same-M, k = {k}" for k in KS))},
-                    y_label="right person among the first",
-                ),
-            ),
-            heavy=True,
-        ),
-        Experiment(
-            "fig6",
-            "Fig. 6",
-            "Expression that can still be read",
-            utility,
-            (
-                Curves(
-                    "fig6a",
-                    "Accuracy over k; k = 1 is untouched.",
-                    "k",
-                    "accuracy",
-                    ("method", "folds"),
-                    {"method": ("k-Same", "k-Same-M")},
-                    y_label="expression read rightly",
-                ),
-                Curves(
-                    "fig6b",
-                    "Accuracy over blur.",
-                    "sigma",
-                    "accuracy",
-                    ("method", "folds"),
-                    {"method": "blur"},
-                    y_label="expression read rightly",
-                ),
-            ),
-        ),
-        Experiment(
-            "fig8",
-            "Fig. 8",
-            "Pixelation and the automatic parrot",
-            pixelation,
-            (
-                Curves(
-                    "fig8a",
-                    "Originals against pixelated faces.",
-                    "rank",
-                    "within",
-                    ("curve",),
-                    {"attack": "naive"},
-                    y_label="right person among the first",
-                ),
-                Curves(
-                    "fig8b",
-                    "Automatic parrot: originals pixelated as the probe was found to be.",
-                    "rank",
-                    "within",
-                    ("curve",),
-                    {"attack": "automatic-parrot"},
-                    y_label="right person among the first",
-                ),
-            ),
-            heavy=True,
-        ),
-        Experiment(
-            "fig9",
-            "Fig. 9",
-            "Resolution enhancement",
-            enhancement,
-            (
-                Curves(
-                    "fig9",
-                    "Pixelated faces as they are and enhanced.",
-                    "p",
-                    "rank1",
-                    ("attack",),
-                    x_label="block, pixels",
-                ),
-            ),
-            heavy=True,
-        ),
-    ),
+    tuple(EXPERIMENTS),
     CLAIMS,
 )

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.attacks import AttackData, Eigenfaces, ModelNeighbour, Posterior, Recogniser, rank1_scores, run_attack
+from ksame.attacks import AttackData, Eigenfaces, ModelNeighbour, Posterior, Recogniser, rank1_scores
 from ksame.deidentify import pose
 from ksame.errors import KsameWarning
 from ksame.faces.faceset import FaceSet, FloatArray, IntArray, quantise, subject_means
 from ksame.faces.filters import pixelate
 from ksame.methods import KSame
 from ksame.papers.data import SHOT, NotAvailableError
-from ksame.papers.experiment import Experiment, Findings, Row, Task
+from ksame.papers.experiment import Experiments, Findings, Row, Task
 from ksame.papers.figures import Curves, Sheet
 from ksame.papers.gross2007_claims import CLAIMS
-from ksame.papers.measure import attack, joined, layout, mean_rate, rated, released, released_codes
+from ksame.papers.measure import attack, joined, layout, mean_rate, released, released_codes
 from ksame.papers.paper import Paper
 from ksame.recipes import Recipe, recipe
 from ksame.spaces import AamSpace, FaceModels, PixelSpace
@@ -33,13 +33,26 @@ LIGHTS = ("flat", "front", "left", "right", "top")
 BLOCKS = (2, 4, 6, 8, 10, 12, 16, 20, 24)
 EPSILONS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 RUNS = 5
+EXPERIMENTS = Experiments()
+
+_PLACES = ("office building", "street corner")
+_EXACT = "naive, before rounding"
 
 
+def _single_and_pooled(name: str) -> tuple[Curves, Curves]:
+    """Return the figures of recognition by single pictures, and by all pictures of a person together."""
+    single = Curves(name, "Single released pictures.", "k", ("method",), {"attack": "naive"}, bound=True)
+    pooled = "All released pictures of a person together."
+    return single, Curves(f"{name}-pooled", pooled, "k", ("method",), {"attack": "pooled"}, bound=True)
+
+
+@EXPERIMENTS.add("fig5a", "Fig. 5a", "k-Same where people have several expressions", *_single_and_pooled("fig5a"))
 def expressions(task: Task) -> Findings:
     """Fig. 5a: k-Same on 203 people with three expressions each."""
     return _repeated(task, task.faces(203, expressions=EXPRESSIONS, size=(112, 88), whole=True), "expression")
 
 
+@EXPERIMENTS.add("fig5b", "Fig. 5b", "k-Same where people are seen in several lights", *_single_and_pooled("fig5b"))
 def lights(task: Task) -> Findings:
     """Fig. 5b: k-Same on 249 people under five lights each."""
     return _repeated(task, task.faces(249, illuminations=LIGHTS, size=(112, 88), whole=True), "illumination")
@@ -91,10 +104,23 @@ def _scores(
     return rank1_scores(np.sqrt(distances), subjects, truth)
 
 
+@EXPERIMENTS.add(
+    "fig8",
+    "Fig. 8",
+    "Ad-hoc pixelation and the epsilon-map",
+    Curves(
+        "fig8",
+        "Recognition over the side of a block; the epsilon-map from 1e-3 (left) to 1e-7.",
+        "blocks",
+        ("method", "attack"),
+        {"method": ("ad-hoc", "epsilon-map")},
+        "side of a block in pixels, mean",
+    ),
+)
 def pixelation(task: Task) -> Findings:
     """Fig. 8: the same blocks for all faces against the epsilon-map's own for each, naive and automatic parrot."""
     faces = task.faces(150, expressions=("neutral", "smile"), size=(134, 99))
-    gallery, probes = _gallery(faces, "0"), faces.take(faces.attribute(SHOT) == "1")
+    gallery, probes = (faces.take(faces.attribute(SHOT) == shot) for shot in ("0", "1"))
     rows: list[Row] = [attack("naive", Eigenfaces(), AttackData(gallery, probes), method="untouched", blocks=1.0)]
     for p in task.track(task.scale.levels(BLOCKS, keep=(8, 16)), "pixelation"):
         made = released(probes, "pixelate", task.seed, p=p)
@@ -109,10 +135,6 @@ def pixelation(task: Task) -> Findings:
         "exact detector: runs of equal pixels, as the papers have it; robust detector: near-equal pixels count too",
     )
     return Findings(rows, notes)
-
-
-def _gallery(faces: FaceSet, shot: str) -> FaceSet:
-    return faces.take(faces.attribute(SHOT) == shot)
 
 
 def _attacked(gallery: FaceSet, made: FaceSet, **labels: Any) -> list[Row]:
@@ -155,6 +177,40 @@ def run_length(image: NDArray[Any]) -> int:
     return votes.most_common(1)[0][0]
 
 
+@EXPERIMENTS.add("fig9", "Fig. 9", "Faces equally like k people", Sheet("fig9", "Four people at rising k."))
+def sheet(task: Task) -> Findings:
+    """Fig. 9: faces made equally like k people."""
+    faces = task.faces(100, size=(134, 99))
+    ks = [k for k in (2, 5, 10, 20) if k <= len(faces)]
+    if len(faces) < 4:
+        raise NotAvailableError("needs four people")
+    shown = [released(faces, "epsilon-k-map", task.seed, k=k).of(range(4)) for k in ks]
+    pictures = layout([faces.take(range(4)), *shown], ("", "", "", ""), ("original", *(f"k = {k}" for k in ks)))
+    return Findings([{"k": k, "people": len(faces)} for k in ks], (), pictures)
+
+
+@EXPERIMENTS.add(
+    "fig10",
+    "Fig. 10",
+    "The (epsilon,k)-map in both scenarios",
+    Curves(
+        "fig10",
+        "Naive recognition in the office building and at the street corner.",
+        "k",
+        ("place", "models", "attack"),
+        {"attack": ("naive", _EXACT), "place": _PLACES},
+        bound=True,
+    ),
+    Curves(
+        "fig10-others",
+        "Reverse and parrot recognition, against which nothing is claimed.",
+        "k",
+        ("place", "attack"),
+        {"attack": ("reverse", "parrot"), "models": "mean"},
+        bound=True,
+    ),
+    heavy=True,
+)
 def equalised(task: Task) -> Findings:
     """Fig. 10: the (epsilon,k)-map on 249 people under five lights, in the office and at the street corner."""
     gallery, probes, reference = _office(task)
@@ -162,11 +218,10 @@ def equalised(task: Task) -> Findings:
         ("images", ModelNeighbour(PixelSpace())),
         ("mean", Posterior(PixelSpace())),
     )
-    rows: list[Row] = []
-    for models, judge in judges:
-        rows.append(attack("naive", judge, AttackData(gallery, probes), place="untouched", models=models, k=1))
+    before = AttackData(gallery, probes)
+    rows = [attack("naive", judge, before, place="untouched", models=models, k=1) for models, judge in judges]
     for k in task.track(task.scale.levels(KS, keep=(2, 5, 10)), "(epsilon,k)-map"):
-        for place, others in (("office building", gallery), ("street corner", reference)):
+        for place, others in zip(_PLACES, (gallery, reference), strict=True):
             if others.n_subjects < k:
                 continue
             for models, judge in judges:
@@ -174,7 +229,7 @@ def equalised(task: Task) -> Findings:
                 labels = {"place": place, "models": models, "k": k}
                 rows.append(_before_rounding(gallery, probes, others, how, **labels))
                 data = AttackData(gallery, released(probes, how, task.seed, reference=others).faces)
-                rows += [rated(run_attack(s, judge, data), **labels) for s in ("naive", "reverse", "parrot")]
+                rows += [attack(s, judge, data, **labels) for s in ("naive", "reverse", "parrot")]
     notes = (
         f"{gallery.n_subjects} people: {len(gallery)} pictures in the gallery, {len(probes)} to be hidden; at the "
         f"street corner the reference is {reference.n_subjects} other people",
@@ -217,7 +272,7 @@ def _before_rounding(gallery: FaceSet, probes: FaceSet, others: FaceSet, how: Re
     models = known.means() if labels["models"] == "mean" else known
     scores = rank1_scores(models.distances(made), models.subjects, probes.subjects)
     cut = float(((made < 0) | (made > 1)).mean())
-    return {**mean_rate([scores], **labels, attack="naive, before rounding"), "cut_off": cut}
+    return {**mean_rate([scores], **labels, attack=_EXACT), "cut_off": cut}
 
 
 def _last_shots(faces: FaceSet) -> NDArray[np.bool_]:
@@ -226,90 +281,10 @@ def _last_shots(faces: FaceSet) -> NDArray[np.bool_]:
     return np.array([shot == most[subject] for shot, subject in zip(shots, faces.subjects, strict=True)])
 
 
-def sheet(task: Task) -> Findings:
-    """Fig. 9: faces made equally like k people."""
-    faces = task.faces(100, size=(134, 99))
-    ks = [k for k in (2, 5, 10, 20) if k <= len(faces)]
-    if len(faces) < 4:
-        raise NotAvailableError("needs four people")
-    shown = [released(faces, "epsilon-k-map", task.seed, k=k).of(range(4)) for k in ks]
-    pictures = layout([faces.take(range(4)), *shown], ("", "", "", ""), ("original", *(f"k = {k}" for k in ks)))
-    return Findings([{"k": k, "people": len(faces)} for k in ks], (), pictures)
-
-
-def _single_and_pooled(name: str) -> tuple[Curves, Curves]:
-    """Return the figures of recognition by single pictures, and by all pictures of a person together."""
-    single = Curves(name, "Single released pictures.", "k", "rank1", ("method",), {"attack": "naive"}, bound=True)
-    pooled = "All released pictures of a person together."
-    return single, Curves(f"{name}-pooled", pooled, "k", "rank1", ("method",), {"attack": "pooled"}, bound=True)
-
-
 PAPER = Paper(
     "gross2007",
     "R. Gross, L. Sweeney. Towards Real-World Face De-Identification. BTAS 2007.",
     "Multi-PIE: 203 people with three expressions, 249 under five lights, 150 for pixelation",
-    (
-        Experiment(
-            "fig5a",
-            "Fig. 5a",
-            "k-Same where people have several expressions",
-            expressions,
-            _single_and_pooled("fig5a"),
-        ),
-        Experiment(
-            "fig5b",
-            "Fig. 5b",
-            "k-Same where people are seen in several lights",
-            lights,
-            _single_and_pooled("fig5b"),
-        ),
-        Experiment(
-            "fig8",
-            "Fig. 8",
-            "Ad-hoc pixelation and the epsilon-map",
-            pixelation,
-            (
-                Curves(
-                    "fig8",
-                    "Recognition over the side of a block; the epsilon-map from 1e-3 (left) to 1e-7.",
-                    "blocks",
-                    "rank1",
-                    ("method", "attack"),
-                    {"method": ("ad-hoc", "epsilon-map")},
-                    "side of a block in pixels, mean",
-                ),
-            ),
-        ),
-        Experiment(
-            "fig9", "Fig. 9", "Faces equally like k people", sheet, (Sheet("fig9", "Four people at rising k."),)
-        ),
-        Experiment(
-            "fig10",
-            "Fig. 10",
-            "The (epsilon,k)-map in both scenarios",
-            equalised,
-            (
-                Curves(
-                    "fig10",
-                    "Naive recognition in the office building and at the street corner.",
-                    "k",
-                    "rank1",
-                    ("place", "models", "attack"),
-                    {"attack": ("naive", "naive, before rounding"), "place": ("office building", "street corner")},
-                    bound=True,
-                ),
-                Curves(
-                    "fig10-others",
-                    "Reverse and parrot recognition, against which nothing is claimed.",
-                    "k",
-                    "rank1",
-                    ("place", "attack"),
-                    {"attack": ("reverse", "parrot"), "models": "mean"},
-                    bound=True,
-                ),
-            ),
-            heavy=True,
-        ),
-    ),
+    tuple(EXPERIMENTS),
     CLAIMS,
 )

@@ -73,16 +73,17 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
 
 
+def _matched(folder: Path, *patterns: re.Pattern[str]) -> list[tuple[Path, tuple[str, ...]]]:
+    """Return the pictures whose names fit a pattern, and what it found in them."""
+    tried = ((path, [pattern.match(path.stem) for pattern in patterns]) for path in _files(folder))
+    return [(path, match.groups()) for path, found in tried for match in found if match]
+
+
 def _feret(folder: Path) -> list[Picture]:
     """``.../00001/00001_930831_fa_a.ppm`` or ``00001fa010_930831.tif``; gender from ``name_value/00001/00001.txt``."""
-    found = []
     genders = _feret_genders(folder)
-    for path in _files(folder):
-        match = _FERET.match(path.stem) or _FERET_GREY.match(path.stem)
-        if match:
-            subject, pose = match.groups()
-            found.append((subject, pose, path))
-    return [Picture(path, subject, genders.get(subject, "")) for subject, _, path in sorted(found)]
+    found = sorted((subject, pose, path) for path, (subject, pose) in _matched(folder, _FERET, _FERET_GREY))
+    return [Picture(path, subject, genders.get(subject, "")) for subject, _, path in found]
 
 
 def _feret_genders(folder: Path) -> dict[str, str]:
@@ -97,11 +98,7 @@ def _feret_genders(folder: Path) -> dict[str, str]:
 def _multi_pie(folder: Path) -> list[Picture]:
     """``session01/multiview/001/01/05_1/001_01_01_051_07.png``: subject, session, recording, camera, flash."""
     found = []
-    for path in _files(folder):
-        match = _MULTI_PIE.match(path.stem)
-        if match is None:
-            continue
-        subject, session, recording, camera, place, flash = match.groups()
+    for path, (subject, session, recording, camera, place, flash) in _matched(folder, _MULTI_PIE):
         expression = _RECORDINGS.get((session, recording))
         if (camera, place) == _FRONTAL_CAMERA and expression is not None:
             light = "front" if flash == _FRONTAL_FLASH else f"flash {flash}"
@@ -113,11 +110,11 @@ def _multi_pie(folder: Path) -> list[Picture]:
 
 def _imm(folder: Path) -> list[Picture]:
     """``01-1m.jpg``: subject, shot (1 neutral, 2 happy, 5 spot light; 3, 4 and 6 are left out), gender."""
-    found = []
-    for path in _files(folder):
-        match = _IMM.match(path.stem)
-        if match and match.group(2) in _IMM_SHOTS:
-            found.append(Picture(path, match.group(1), match.group(3).upper(), *_IMM_SHOTS[match.group(2)]))
+    found = [
+        Picture(path, subject, gender.upper(), *_IMM_SHOTS[shot])
+        for path, (subject, shot, gender) in _matched(folder, _IMM)
+        if shot in _IMM_SHOTS
+    ]
     return sorted(found, key=lambda p: (p.subject, p.path.name))
 
 
@@ -129,35 +126,19 @@ def _orl(folder: Path) -> list[Picture]:
 
 def _lfw(folder: Path) -> list[Picture]:
     """``Ann_Lee/Ann_Lee_0001.jpg``."""
-    found = []
-    for path in _files(folder):
-        match = _LFW.match(path.stem)
-        if match and match.group(1) == path.parent.name:
-            found.append(Picture(path, path.parent.name))
-    return found
+    return [Picture(path, name) for path, (name, _) in _matched(folder, _LFW) if name == path.parent.name]
 
 
 def _folder(folder: Path) -> list[Picture]:
     """``labels.csv`` with the columns file and subject (gender and expression where known), or sub-folders."""
     if not _files(folder):
         return []
+    table = folder / "labels.csv"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KsameWarning)
-        entries = list_entries(folder, _table(folder))
-    return [
-        Picture(
-            entry.path,
-            entry.subject,
-            entry.attributes.get("gender", ""),
-            entry.attributes.get("expression", ""),
-            entry.attributes.get("illumination", ""),
-        )
-        for entry in entries
-    ]
-
-
-def _table(folder: Path) -> Path | None:
-    return folder / "labels.csv" if (folder / "labels.csv").is_file() else None
+        entries = list_entries(folder, table if table.is_file() else None)
+    labels = ("gender", "expression", "illumination")
+    return [Picture(e.path, e.subject, *(e.attributes.get(label, "") for label in labels)) for e in entries]
 
 
 LAYOUTS: Mapping[str, Layout] = {

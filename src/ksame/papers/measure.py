@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ksame.attacks import (
     AttackData,
-    AttackResult,
     Recogniser,
     Split,
     clopper_pearson,
@@ -24,7 +23,7 @@ from ksame.deidentify import deidentify
 from ksame.errors import KsameWarning
 from ksame.faces.faceset import FaceSet, FloatArray, IntArray, quantise
 from ksame.methods import Method, Problem
-from ksame.papers.data import FEWEST, SHOT, NotAvailableError
+from ksame.papers.data import FEWEST, SHOT, NotAvailableError, Wanted
 from ksame.papers.experiment import Pictures, Row, Task
 from ksame.privacy.models import patterns
 from ksame.recipes import Recipe, recipe
@@ -35,21 +34,11 @@ from ksame.utility.classifiers import Kernel
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """A release, with the truth that only an experiment may know.
+    """A release, with the truth that only an experiment may know."""
 
-    Attributes
-    ----------
-    faces : FaceSet
-        Released faces; subjects and labels are those of the originals they stand for.
-    source : ndarray of shape (n_released,)
-        The first original each stands for.
-    levels : ndarray of shape (n_released,), optional
-        How strongly each was distorted, where the method decides that face by face.
-    """
-
-    faces: FaceSet
-    source: IntArray
-    levels: FloatArray | None = None
+    faces: FaceSet  # with subjects and labels of the originals they stand for
+    source: IntArray  # the first original each stands for
+    levels: FloatArray | None = None  # how strongly each was distorted, where the method decides that face by face
 
     def of(self, originals: Sequence[int]) -> FaceSet:
         """Return the released faces that stand for these originals, in that order."""
@@ -60,16 +49,9 @@ class Released:
 def released(
     faces: FaceSet, how: Recipe | str, seed: int, *, reference: FaceSet | None = None, **params: Any
 ) -> Released:
-    """Release faces; warnings are the subject of an experiment, so none is shown.
+    """Release faces by a recipe, or its name and parameters; see :func:`ksame.deidentify`.
 
-    Parameters
-    ----------
-    faces : FaceSet
-    how : Recipe or str
-        A recipe, or its name, and then ``params`` are its parameters.
-    seed : int
-    reference : FaceSet, optional
-        As for :func:`ksame.deidentify`.
+    Warnings are the subject of an experiment, so none is shown.
     """
     chosen = recipe(how, **params) if isinstance(how, str) else how
     with warnings.catch_warnings():
@@ -86,14 +68,7 @@ def released(
 
 
 def released_codes(codes: FloatArray, subjects: NDArray[Any], method: Method, seed: int) -> tuple[FloatArray, IntArray]:
-    """Run a method on codes and stay there: no decoding, no rounding.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_released, n_features)
-    source : ndarray of shape (n_released,)
-        The first original each stands for.
-    """
+    """Run a method on codes, without decoding or rounding; return codes and the first original each stands for."""
     outcome = method.run(Problem(codes, subjects), np.random.default_rng(seed))
     source = np.array([sources[0] for sources in outcome.sources], dtype=np.intp)
     return outcome.surrogates[outcome.rows], source
@@ -118,19 +93,19 @@ def photograph_split(task: Task, people: int, training: float, seed: int, **want
     return Split(gallery, several.take(~first), rest.take(np.sort(order[:count])), same_photographs=False)
 
 
+def one_each(faces: FaceSet) -> FaceSet:
+    """Return the first face of everybody."""
+    return faces.take(np.sort(np.unique(faces.subjects, return_index=True)[1]))
+
+
 def joined(one: FaceSet, other: FaceSet) -> FaceSet:
     """Return the faces of two sets together."""
     marks = None
     if one.landmarks is not None and other.landmarks is not None:
         marks = np.concatenate([one.landmarks, other.landmarks])
     labels = {name: np.concatenate([one.attributes[name], other.attributes[name]]) for name in one.attributes}
-    return FaceSet(
-        np.concatenate([one.images, other.images]),
-        np.concatenate([one.subjects, other.subjects]),
-        marks,
-        labels,
-        (*one.names, *other.names),
-    )
+    images, subjects = (np.concatenate([getattr(f, what) for f in (one, other)]) for what in ("images", "subjects"))
+    return FaceSet(images, subjects, marks, labels, (*one.names, *other.names))
 
 
 def balanced(task: Task, people: int, **wanted: Any) -> FaceSet:
@@ -140,7 +115,7 @@ def balanced(task: Task, people: int, **wanted: Any) -> FaceSet:
     """
     rng = np.random.default_rng([task.seed, 3])
     if task.data.real:
-        faces = task.data.faces(10**6, seed=task.seed, track=task.track, **wanted)
+        faces = task.data.faces(Wanted(10**6, seed=task.seed, **wanted), task.track)
         kinds = [np.flatnonzero(faces.attribute("expression") == kind) for kind in ("neutral", "smile")]
         each = min(*(len(kind) for kind in kinds), task.scale.people(people) // 2)
         if each < FEWEST:
@@ -192,21 +167,11 @@ class Trained:
 
 
 def attack(scenario: str, recogniser: Recogniser, data: AttackData, **labels: Any) -> Row:
-    """Run an attack and return its rate as a row with these labels."""
-    return rated(run_attack(scenario, recogniser, data), **labels)
-
-
-def rated(result: AttackResult, **labels: Any) -> Row:
-    """Return the rate of an attack, with its exact interval, as a row."""
-    return {
-        **labels,
-        "attack": result.scenario,
-        "recogniser": result.recogniser,
-        "rank1": result.rank1,
-        "low": result.interval[0],
-        "high": result.interval[1],
-        "n": result.n_probes,
-    }
+    """Run an attack and return its rate, with its exact interval, as a row with these labels."""
+    result = run_attack(scenario, recogniser, data)
+    low, high = result.interval
+    return {**labels, "attack": result.scenario, "recogniser": result.recogniser, "rank1": result.rank1, "low": low,
+            "high": high, "n": result.n_probes}  # fmt: skip
 
 
 def mean_rate(scores: Iterable[NDArray[Any]], **labels: Any) -> Row:
@@ -240,6 +205,11 @@ def label_rows(faces: FaceSet, label: str, kernel: Kernel, seed: int, **labels: 
                  "majority": mine.majority}
             )  # fmt: skip
     return rows
+
+
+def stacked(faces: Sequence[FaceSet]) -> FaceSet:
+    """Return single faces below one another, as a column of :func:`layout`."""
+    return FaceSet(np.concatenate([f.images for f in faces]), np.arange(len(faces)).astype(str))
 
 
 def layout(columns: Sequence[FaceSet], rows: Sequence[str], captions: Sequence[str]) -> Pictures:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ksame.attacks import AttackData, Eigenfaces, run_attack
+from ksame.attacks.base import Imitation
 from ksame.faces.faceset import FaceSet
 from ksame.methods.grouping import partition, squared_distances
 from ksame.papers.claims import pct
-from ksame.papers.experiment import Experiment, Findings, Pictures, Row, Rows, Task
+from ksame.papers.experiment import Experiments, Findings, Row, Rows, Task
 from ksame.papers.figures import Bars, Curves, Sheet
-from ksame.papers.measure import Released, Trained, attack, layout, mean_rate, rated, released
+from ksame.papers.measure import Released, Trained, attack, layout, mean_rate, released, stacked
 from ksame.papers.newton2005_claims import CLAIMS
 from ksame.papers.paper import Paper
 from ksame.recipes import Recipe, recipe
@@ -30,7 +30,10 @@ KS = (2, 3, 5, 10, 50, 100)
 ATTACKS = ("naive", "reverse", "parrot")
 METHODS = {"k-Same-Pixel": "k-same-pixel", "k-Same-Eigen": "k-same-eigen"}
 THRESHOLDS = (*range(0, 256, 5), 65, 118)
-NOISE = (0, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 10000, 11000, 12000, 13000)
+NOISE = tuple(range(0, 13001, 1000))
+EXPERIMENTS = Experiments()
+
+_PARTS = ("distances", "grouping", "together")
 
 
 def _loss(faces: FaceSet, made: Released) -> float:
@@ -39,6 +42,9 @@ def _loss(faces: FaceSet, made: Released) -> float:
     return mean_loss([measure_loss(faces.images[i], after) for i, after in pairs]).euclidean
 
 
+@EXPERIMENTS.add(
+    "fig2", "Fig. 2", "What BlackOut and Average lose", Sheet("fig2", "Two people, blacked out and averaged.")
+)
 def losses(task: Task) -> Findings:
     """Fig. 2: two faces, blacked out and averaged, and what each loses."""
     faces = task.faces(PEOPLE)
@@ -57,6 +63,13 @@ def losses(task: Task) -> Findings:
     return Findings(rows, (f"{len(pairs)} pairs of people, loss of eq. 2 in grey values of 0 to 255",), pictures)
 
 
+@EXPERIMENTS.add(
+    "table",
+    "section 5.3",
+    "Masks under three attacks",
+    Sheet("masks", "Three people behind each mask."),
+    Bars("table", "Recognition of masked faces, all components.", "method", ("attack",), {"components": "all"}),
+)
 def ad_hoc(task: Task) -> Findings:
     """Section 5.3: bar, T mask, black-out and pixelation under all three attacks."""
     faces = task.faces(PEOPLE)
@@ -70,10 +83,9 @@ def ad_hoc(task: Task) -> Findings:
     for label, name, params in task.track(methods, "masks"):
         made = released(faces, name, task.seed, **params)
         data = AttackData(faces, made.faces)
-        for scenario in ATTACKS:
-            rows.append(attack(scenario, Eigenfaces(), data, method=label, components="all"))
-        for few in (n for n in (10, 30) if n < len(faces)):
-            rows.append(attack("naive", Eigenfaces(few), data, method=label, components=str(few)))
+        rows += [attack(scenario, Eigenfaces(), data, method=label, components="all") for scenario in ATTACKS]
+        few = [n for n in (10, 30) if n < len(faces)]
+        rows += [attack("naive", Eigenfaces(n), data, method=label, components=str(n)) for n in few]
         sheet.append(made.of(range(3)))
     captions = ("original", *(label for label, _, _ in methods))
     notes = (
@@ -83,6 +95,12 @@ def ad_hoc(task: Task) -> Findings:
     return Findings(rows, notes, layout(sheet, ("", "", ""), captions))
 
 
+@EXPERIMENTS.add(
+    "fig6a",
+    "Fig. 6a",
+    "Threshold",
+    Curves("fig6a", "Recognition of black-and-white faces.", "threshold", ("attack",), x_label="threshold, grey value"),
+)
 def thresholds(task: Task) -> Findings:
     """Fig. 6a: black and white by a threshold."""
     faces = task.faces(PEOPLE)
@@ -95,16 +113,23 @@ def thresholds(task: Task) -> Findings:
     return Findings(rows, (f"{len(faces)} people; Eigenfaces with all components",))
 
 
-@dataclass(frozen=True, eq=False)
-class _Again:
-    """The attacker's own run of a method on the originals."""
-
-    made: FaceSet
-
-    def __call__(self, originals: FaceSet) -> FaceSet:
-        return self.made
+def _always(made: FaceSet) -> Imitation:
+    """Return the attacker's own run of a method, done already."""
+    return lambda originals: made
 
 
+@EXPERIMENTS.add(
+    "fig6b",
+    "Fig. 6b",
+    "Noise",
+    Curves(
+        "fig6b",
+        "Recognition of noisy faces; in black and white, pixels are flipped.",
+        "pixels",
+        ("kind", "attack"),
+        x_label="pixels made noisy, of 13,266",
+    ),
+)
 def noise(task: Task) -> Findings:
     """Fig. 6b: random values at the same positions of all images; and flipped pixels in black and white."""
     faces = task.faces(PEOPLE)
@@ -115,7 +140,7 @@ def noise(task: Task) -> Findings:
             made = released(faces, name, task.seed, m=m)
             labels = {"pixels": m, "share": m / pixels, "kind": kind}
             own = released(faces, name, task.seed + 1, m=m).of(range(len(faces)))
-            tries = AttackData(faces, made.faces, imitate=_Again(own))
+            tries = AttackData(faces, made.faces, imitate=_always(own))
             rows += [attack(s, Eigenfaces(), AttackData(faces, made.faces), **labels) for s in ATTACKS]
             rows.append({**attack("parrot", Eigenfaces(), tries, **labels), "attack": "parrot, own noise"})
     notes = (
@@ -125,28 +150,37 @@ def noise(task: Task) -> Findings:
     return Findings(rows, notes)
 
 
+@EXPERIMENTS.add("fig7a", "Fig. 7a", "k-Samed faces", Sheet("fig7a", "One person released at rising k."))
 def sheet(task: Task) -> Findings:
     """Fig. 7a: one face released at rising k by both methods."""
     faces = task.faces(PEOPLE)
     ks = [k for k in KS if k <= len(faces)]
+    made = {label: [released(faces, _recipe_of(name, k), task.seed) for k in ks] for label, name in METHODS.items()}
     rows: list[Row] = []
-    lines = []
-    for label, name in METHODS.items():
-        shown = []
-        for k in ks:
-            made = released(faces, _recipe_of(name, k), task.seed)
-            shown.append(made.of([0]))
-            rows.append({"method": label, "k": k, "loss": _loss(faces, made)})
-        lines.append(layout(shown, ("",), ()).images[0])
-    first = layout([faces.take([0])], ("",), ()).images[0]
-    images = np.stack([np.concatenate([first, line]) for line in lines])
-    return Findings(rows, (), Pictures(images, tuple(METHODS), ("original", *(f"k = {k}" for k in ks))))
+    for label, each in made.items():
+        rows += [{"method": label, "k": k, "loss": _loss(faces, one)} for k, one in zip(ks, each, strict=True)]
+    columns = [stacked([faces.take([0])] * len(METHODS))]
+    columns += [stacked([each[c].of([0]) for each in made.values()]) for c in range(len(ks))]
+    return Findings(rows, (), layout(columns, tuple(METHODS), ("original", *(f"k = {k}" for k in ks))))
 
 
 def _recipe_of(name: str, k: int) -> Recipe:
     return recipe(name, k=k, distance="eigen") if name == "k-same-pixel" else recipe(name, k=k)
 
 
+@EXPERIMENTS.add(
+    "fig7b",
+    "Fig. 7b",
+    "Recognition of k-Samed faces",
+    Curves(
+        "fig7b",
+        "Naive, reverse and parrot recognition of k-Samed faces and the bound.",
+        "k",
+        ("method", "attack"),
+        bound=True,
+        logarithmic=True,
+    ),
+)
 def curves(task: Task) -> Findings:
     """Fig. 7b: recognition of 805 k-Samed faces, averaged over runs."""
     faces = task.faces(MANY)
@@ -162,10 +196,8 @@ def curves(task: Task) -> Findings:
                 data = AttackData(faces, made.faces)
                 scores.append(run_attack("naive", knows, data).scores)
                 if run == 0:
-                    rows += [
-                        {**rated(run_attack(scenario, Eigenfaces(), data), method=label, k=k), "runs": 1}
-                        for scenario in ("reverse", "parrot")
-                    ]
+                    both = [attack(s, Eigenfaces(), data, method=label, k=k) for s in ("reverse", "parrot")]
+                    rows += [{**row, "runs": 1} for row in both]
             rows.append(mean_rate(scores, method=label, k=k, attack="naive", recogniser="eigenfaces"))
     notes = (
         f"{len(faces)} people, naive matching averaged over {runs} runs, reverse and parrot matching of one run",
@@ -174,6 +206,12 @@ def curves(task: Task) -> Findings:
     return Findings(rows, notes)
 
 
+@EXPERIMENTS.add(
+    "loss",
+    "section 5.4",
+    "Loss at equal protection",
+    Bars("loss", "Mean Euclidean loss in grey values.", "method", y="loss"),
+)
 def equal_protection(task: Task) -> Findings:
     """Section 5.4: what k-Same, noise and black-out lose where each leaves no more than a guess."""
     faces = task.faces(PEOPLE)
@@ -188,11 +226,26 @@ def equal_protection(task: Task) -> Findings:
     )
     for label, name, params in tried:
         made = released(faces, name, task.seed, **params)
-        rate = rated(run_attack("naive", knows, AttackData(faces, made.faces)), method=label)
+        rate = attack("naive", knows, AttackData(faces, made.faces), method=label)
         rows.append({**rate, "loss": _loss(faces, made)})
     return Findings(rows, (f"{len(faces)} people, guessing names {pct(1 / len(faces))}",))
 
 
+@EXPERIMENTS.add(
+    "time",
+    "section 4.2",
+    "Time of k-Same",
+    Curves(
+        "time",
+        "Processor seconds over the number of faces.",
+        "n",
+        ("part",),
+        {"part": _PARTS},
+        "faces",
+        y="seconds",
+        logarithmic=True,
+    ),
+)
 def linear_time(task: Task) -> Findings:
     """Section 4.2: how the time of k-Same grows with the number of faces."""
     numbers = task.scale.levels((500, 1000, 2000, 4000), keep=(500, 4000))
@@ -200,17 +253,17 @@ def linear_time(task: Task) -> Findings:
     rows: list[Row] = []
     for n in task.track(numbers, "timing"):
         codes = rng.standard_normal((n, 60))
-        best: dict[str, list[float]] = {"distances": [], "grouping": [], "together": []}
+        spent = []
         for _ in range(3):
             start = time.process_time()
             distances = squared_distances(codes)
             middle = time.process_time()
             partition(distances, 10, "greedy", np.random.default_rng(task.seed))
             end = time.process_time()
-            for what, spent in (("distances", middle - start), ("grouping", end - middle), ("together", end - start)):
-                best[what].append(spent)
-        rows += [{"n": n, "part": part, "seconds": max(min(times), 1e-4)} for part, times in best.items()]
-    for part in ("distances", "grouping", "together"):
+            spent.append((middle - start, end - middle, end - start))
+        best = zip(_PARTS, np.min(spent, axis=0), strict=True)
+        rows += [{"n": n, "part": part, "seconds": max(float(least), 1e-4)} for part, least in best]
+    for part in _PARTS:
         mine = Rows(rows).where(part=part)
         slope = float(np.polyfit(np.log(mine.column("n")), np.log(mine.column("seconds")), 1)[0])
         rows.append({"part": f"{part}, exponent", "exponent": slope})
@@ -221,109 +274,6 @@ PAPER = Paper(
     "newton2005",
     "E. Newton, L. Sweeney, B. Malin. Preserving Privacy by De-Identifying Face Images. IEEE TKDE 17(2), 2005.",
     "FERET: 200 people unless said otherwise, 805 for k-Same; 99 x 134 pixels in grey",
-    (
-        Experiment(
-            "fig2",
-            "Fig. 2",
-            "What BlackOut and Average lose",
-            losses,
-            (Sheet("fig2", "Two people, blacked out and averaged."),),
-        ),
-        Experiment(
-            "table",
-            "section 5.3",
-            "Masks under three attacks",
-            ad_hoc,
-            (
-                Sheet("masks", "Three people behind each mask."),
-                Bars(
-                    "table",
-                    "Recognition of masked faces, all components.",
-                    "method",
-                    "rank1",
-                    ("attack",),
-                    {"components": "all"},
-                ),
-            ),
-        ),
-        Experiment(
-            "fig6a",
-            "Fig. 6a",
-            "Threshold",
-            thresholds,
-            (
-                Curves(
-                    "fig6a",
-                    "Recognition of black-and-white faces.",
-                    "threshold",
-                    "rank1",
-                    ("attack",),
-                    x_label="threshold, grey value",
-                ),
-            ),
-        ),
-        Experiment(
-            "fig6b",
-            "Fig. 6b",
-            "Noise",
-            noise,
-            (
-                Curves(
-                    "fig6b",
-                    "Recognition of noisy faces; in black and white, pixels are flipped.",
-                    "pixels",
-                    "rank1",
-                    ("kind", "attack"),
-                    x_label="pixels made noisy, of 13,266",
-                ),
-            ),
-        ),
-        Experiment("fig7a", "Fig. 7a", "k-Samed faces", sheet, (Sheet("fig7a", "One person released at rising k."),)),
-        Experiment(
-            "fig7b",
-            "Fig. 7b",
-            "Recognition of k-Samed faces",
-            curves,
-            (
-                Curves(
-                    "fig7b",
-                    "Naive, reverse and parrot recognition of k-Samed faces and the bound.",
-                    "k",
-                    "rank1",
-                    ("method", "attack"),
-                    x_label="k",
-                    bound=True,
-                    logarithmic=True,
-                ),
-            ),
-        ),
-        Experiment(
-            "loss",
-            "section 5.4",
-            "Loss at equal protection",
-            equal_protection,
-            (Bars("loss", "Mean Euclidean loss in grey values.", "method", "loss", (), y_label="loss", share=False),),
-        ),
-        Experiment(
-            "time",
-            "section 4.2",
-            "Time of k-Same",
-            linear_time,
-            (
-                Curves(
-                    "time",
-                    "Processor seconds over the number of faces.",
-                    "n",
-                    "seconds",
-                    ("part",),
-                    {"part": ("distances", "grouping", "together")},
-                    "faces",
-                    "seconds",
-                    share=False,
-                    logarithmic=True,
-                ),
-            ),
-        ),
-    ),
+    tuple(EXPERIMENTS),
     CLAIMS,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ksame.papers.claims import Claim
@@ -10,21 +11,10 @@ from ksame.papers.experiment import Experiment
 
 @dataclass(frozen=True)
 class Paper:
-    """One of the papers that this package implements.
-
-    Parameters
-    ----------
-    name : str
-        What the command line calls it.
-    citation : str
-    data : str
-        The faces the paper had, in words.
-    experiments : tuple of Experiment
-    claims : tuple of Claim
-    """
+    """One of the papers that this package implements."""
 
     name: str
     citation: str
-    data: str
+    data: str  # the faces the paper had, in words
     experiments: tuple[Experiment, ...]
-    claims: tuple[Claim, ...]
+    claims: Sequence[Claim]

@@ -16,7 +16,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from ksame.errors import InputError, UsageError
+from ksame.errors import UsageError
 from ksame.papers.claims import Judged, Verdict, judge
 from ksame.papers.data import Data, FolderData
 from ksame.papers.experiment import Experiment, Outcome, Row, Scale, versions, write_whole
@@ -34,18 +34,12 @@ _SHOWN = 40  # rows of an experiment on the page; all are in its CSV file
 
 
 @dataclass(frozen=True)
-class _Figure:
-    caption: str
-    source: str
-
-
-@dataclass(frozen=True)
 class _Shown:
     """What the page shows of one experiment."""
 
     experiment: Experiment
     outcome: Outcome
-    figures: tuple[_Figure, ...]
+    figures: list[dict[str, str]]
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
@@ -98,68 +92,6 @@ def as_csv(rows: Sequence[Row]) -> bytes:
     return buffer.getvalue().encode()
 
 
-def read_claims(file: Path) -> dict[str, Any]:
-    """Read the judged claims of a reproduction."""
-    try:
-        record: dict[str, Any] = json.loads(file.read_bytes())
-        if record["schema"] != "ksame/claims":
-            raise KeyError("schema")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{file}: expected the claims.json of a reproduction ({error}).") from error
-    return record
-
-
-def claims_table(synthetic: Mapping[str, Any], real: Mapping[str, Any] | None = None) -> str:
-    """Return the claims of one reproduction, or of two beside each other, as tables in Markdown, one a paper."""
-    other = {(c["paper"], c["name"]): c for c in (real or {"claims": []})["claims"]}
-    lines: list[str] = []
-    for paper in dict.fromkeys(claim["paper"] for claim in synthetic["claims"]):
-        lines += [f"### {paper}", ""]
-        heads = ["claim", "paper's figure", "ours, synthetic people", *(["ours, portraits"] if real else []), "verdict"]
-        lines += [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
-        for claim in synthetic["claims"]:
-            if claim["paper"] != paper:
-                continue
-            second = other.get((paper, claim["name"]))
-            cells = [f"{claim['statement']} ({claim['where']})", claim["reported"], claim["seen"]]
-            if real:
-                cells.append("–" if second is None else second["seen"])
-            cells.append(_verdicts(claim, second))
-            lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _verdicts(claim: Mapping[str, str], second: Mapping[str, str] | None) -> str:
-    """Return both verdicts with their reasons; what holds for both is said once."""
-    own = _clauses(claim)
-    if second is None:
-        return _said(claim["verdict"], own)
-    other = _clauses(second)
-    if second["verdict"] == claim["verdict"]:
-        return _said(claim["verdict"], list(dict.fromkeys(own + other)))
-    both = [clause for clause in own if clause in other]
-    if both and both == own == other:
-        return f"synthetic **{claim['verdict']}**, portraits {_said(second['verdict'], both)}"
-    said = [
-        f"synthetic {_said(claim['verdict'], [c for c in own if c not in both])}",
-        f"portraits {_said(second['verdict'], [c for c in other if c not in both])}",
-    ]
-    return "; ".join([*said, *([f"both: {'; '.join(both)}"] if both else [])])
-
-
-def _clauses(claim: Mapping[str, str]) -> list[str]:
-    return [clause for clause in claim["reason"].split("; ") if clause]
-
-
-def _said(verdict: str, clauses: Sequence[str]) -> str:
-    return f"**{verdict}**" + (f": {'; '.join(clauses)}" if clauses else "")
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
 def _shown(experiment: Experiment, outcome: Outcome, place: Path) -> _Shown:
     figures = []
     for drawing in experiment.drawings:
@@ -168,11 +100,12 @@ def _shown(experiment: Experiment, outcome: Outcome, place: Path) -> _Shown:
             write_whole(place / f"{drawing.name}.{ending}", content)
         if made:
             kind, content = ("png", made["png"]) if len(made["svg"]) > 300_000 else ("svg+xml", made["svg"])
-            figures.append(_Figure(drawing.caption, f"data:image/{kind};base64,{base64.b64encode(content).decode()}"))
+            source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+            figures.append({"caption": drawing.caption, "source": source})
     rows = outcome.findings.rows
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
     cells = tuple(tuple(_short(row.get(name)) for name in columns) for row in rows[:_SHOWN])
-    return _Shown(experiment, outcome, tuple(figures), columns, cells)
+    return _Shown(experiment, outcome, figures, columns, cells)
 
 
 def _short(value: Any) -> str:
@@ -191,22 +124,17 @@ def _record(
     """Return what was run, on what, and how long it took; the rows stand in each experiment's own file."""
     withheld = list(data.withheld) if isinstance(data, FolderData) else []
     notes = list(data.notes) if isinstance(data, FolderData) else []
-    experiments = [
-        {
-            "paper": paper.name,
-            "experiment": experiment.name,
-            "where": experiment.where,
-            "title": experiment.title,
-            "missing": outcomes[paper.name][experiment.name].missing,
-            "seconds": outcomes[paper.name][experiment.name].seconds,
-            "cpu_seconds": outcomes[paper.name][experiment.name].cpu_seconds,
-            "numbers": f"{paper.name}/{experiment.name}.json",
-        }
-        for paper in papers
-        for experiment in paper.experiments
-    ]
+    experiments = []
+    for paper in papers:
+        for experiment in paper.experiments:
+            outcome = outcomes[paper.name][experiment.name]
+            names = {"paper": paper.name, "experiment": experiment.name}
+            said = {"where": experiment.where, "title": experiment.title, "missing": outcome.missing}
+            spent = {"seconds": outcome.seconds, "cpu_seconds": outcome.cpu_seconds}
+            experiments.append({**names, **said, **spent, "numbers": f"{paper.name}/{experiment.name}.json"})
+    used = versions("matplotlib")
     return {
-        "run": {"data": data.name, "digest": data.digest, "scale": scale.name, "seed": seed, "versions": versions()},
+        "run": {"data": data.name, "digest": data.digest, "scale": scale.name, "seed": seed, "versions": used},
         "withheld": withheld,
         "data_notes": notes,
         "experiments": experiments,

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 
 from ksame.errors import UsageError, seed_number, whole_number
-from ksame.papers.data import Data, FolderData, SyntheticData, load_saved
-from ksame.papers.experiment import FULL, SCALES, Experiment, Outcome, Scale, Task, perform
+from ksame.papers.data import Data, SyntheticData
+from ksame.papers.experiment import FULL, Experiment, Outcome, Scale, Task, perform
 from ksame.papers.paper import Paper
 from ksame.progress import Track, silent
 
@@ -36,19 +34,6 @@ def load_paper(name: str) -> Paper:
     return paper
 
 
-@dataclass(frozen=True)
-class _Job:
-    """An experiment to be run by another process."""
-
-    paper: str
-    experiment: str
-    scale: str
-    seed: int
-    saved: Path | None
-    folder: Path
-    fresh: bool
-
-
 def run_experiments(
     papers: Sequence[Paper],
     folder: Path,
@@ -65,19 +50,14 @@ def run_experiments(
 
     Parameters
     ----------
-    papers : sequence of Paper
     folder : Path
         Every experiment's numbers appear in a sub-folder of its paper's name as soon as it is done.
     data : Data, optional
         People who do not exist by default.
-    scale : Scale
-    seed : int
     jobs : int
         Processes at a time; one runs in this process.
     fresh : bool
         Compute all again.
-    track : Track
-        Shows progress.
     tell : callable
         Hears of every experiment that is done.
 
@@ -99,60 +79,44 @@ def run_experiments(
     return outcomes
 
 
-def _in_turn(
-    todo: Sequence[tuple[Paper, Experiment]], task: Task, folder: Path, jobs: int, fresh: bool
-) -> Iterator[Outcome]:
+Todo = Sequence[tuple[Paper, Experiment]]
+
+
+def _in_turn(todo: Todo, task: Task, folder: Path, jobs: int, fresh: bool) -> Iterator[Outcome]:
     for paper, experiment in todo:
         yield perform(paper.name, experiment, task, folder / paper.name, fresh=fresh)
 
 
-def _side_by_side(
-    todo: Sequence[tuple[Paper, Experiment]], task: Task, folder: Path, jobs: int, fresh: bool
-) -> Iterator[Outcome]:
-    with tempfile.TemporaryDirectory(prefix="ksame-") as scratch, _one_thread_each():
-        saved = None
-        if isinstance(task.data, FolderData):
-            saved = Path(scratch) / "faces.npz"
-            task.data.save(saved)
-        pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_quiet)
+def _side_by_side(todo: Todo, task: Task, folder: Path, jobs: int, fresh: bool) -> Iterator[Outcome]:
+    with _one_thread_each():
+        pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_start, initargs=(task,))
         try:
-            named = sorted(todo, key=lambda pair: not pair[1].heavy)
-            works = [
-                pool.submit(
-                    _work,
-                    _Job(p.name, e.name, task.scale.name, task.seed, saved, folder / p.name, fresh),
-                )
-                for p, e in named
-            ]
+            heavy_first = sorted(todo, key=lambda pair: not pair[1].heavy)
+            works = [pool.submit(_work, p.name, e.name, folder / p.name, fresh) for p, e in heavy_first]
             for done in as_completed(works):
                 yield done.result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-_DATA: dict[Path, FolderData] = {}
+_TASK: list[Task] = []  # of a worker
 
 
-def _work(job: _Job) -> Outcome:
-    """Run one experiment in a process of its own."""
-    data: Data = SyntheticData()
-    if job.saved is not None:
-        if job.saved not in _DATA:
-            _DATA[job.saved] = load_saved(job.saved)
-        data = _DATA[job.saved]
-    experiment = next(e for e in load_paper(job.paper).experiments if e.name == job.experiment)
-    task = Task(data, SCALES[job.scale], job.seed)
-    return perform(job.paper, experiment, task, job.folder, fresh=job.fresh)
-
-
-def _quiet() -> None:
-    """Let a worker leave interruptions to its parent, and use one thread."""
+def _start(task: Task) -> None:
+    """Give a worker its task; let it leave interruptions to its parent, and use one thread."""
     import signal
 
     import cv2
 
+    _TASK[:] = [task]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     cv2.setNumThreads(1)
+
+
+def _work(paper: str, name: str, folder: Path, fresh: bool) -> Outcome:
+    """Run one experiment in a process of its own."""
+    experiment = next(e for e in load_paper(paper).experiments if e.name == name)
+    return perform(paper, experiment, _TASK[0], folder, fresh=fresh)
 
 
 @contextmanager

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.attacks import AttackData, Eigenfaces, Embedding, rank1_scores, run_attack
+from ksame.attacks import AttackData, Eigenfaces, Embedding, rank1_scores
 from ksame.attacks.arithmetic import difference_votes
 from ksame.attacks.scoring import clopper_pearson
 from ksame.faces.faceset import FaceSet, FloatArray, IntArray, quantise
 from ksame.methods import Furthest, KSame
-from ksame.methods.furthest import pair_clusters
+from ksame.methods.furthest import Condition, pair_clusters
 from ksame.models import SFace
-from ksame.papers.experiment import Experiment, Findings, Pictures, Row, Task
+from ksame.papers.experiment import Experiments, Findings, Pictures, Row, Task
 from ksame.papers.figures import Bars, Curves, Histograms, Sheet
-from ksame.papers.measure import mean_rate, rated, released_codes
+from ksame.papers.measure import attack, mean_rate, released_codes
 from ksame.papers.paper import Paper
 from ksame.papers.sun2015_claims import CLAIMS
 from ksame.spaces import AamSpace
@@ -30,6 +30,11 @@ RUNS = 1000
 K = 5
 """Of Table I and Figs. 8 and 9."""
 
+EXPERIMENTS = Experiments()
+
+_CONDITIONS: tuple[Condition, ...] = ("paper", "tight")
+_LEFT = ("one-member clusters", "leftovers join")
+_OURS = "k-Diff, exact condition and repair (ours)"
 _BINS = 24
 _SIZE = (168, 132)
 
@@ -61,6 +66,21 @@ def _people(task: Task) -> _People:
     return _People(space, faces, space.encode(faces))
 
 
+@EXPERIMENTS.add(
+    "fig6",
+    "Figs. 6 and 7",
+    "Recognition in the own distance",
+    Curves("fig6", "Rank-1 recognition over k.", "k", ("method",), bound=True),
+    Curves(
+        "fig7",
+        "The same without k-Same-M, larger.",
+        "k",
+        ("method",),
+        {"method": (*(f"k-Diff, {condition} condition, {left}" for condition in _CONDITIONS for left in _LEFT), _OURS)},
+        zoomed=True,
+    ),
+    heavy=True,
+)
 def recognition(task: Task) -> Findings:
     """Figs. 6 and 7: recognition in the own distance over k, and who is left at the end of a run."""
     people = _people(task)
@@ -78,21 +98,12 @@ def recognition(task: Task) -> Findings:
                 left.setdefault(method, []).append(lost)
         for method, mine in scores.items():
             rates = [float(s.sum()) / n for s in mine]
-            total = int(sum(len(s) for s in mine))
-            low, high = clopper_pearson(float(sum(s.sum() for s in mine)), total)
+            low, high = clopper_pearson(float(sum(s.sum() for s in mine)), sum(len(s) for s in mine))
+            over = float(np.mean(left[method])) / n
             rows.append(
-                {
-                    "method": method,
-                    "k": k,
-                    "rank1": float(np.mean(rates)),
-                    "most": max(rates),
-                    "low": low,
-                    "high": high,
-                    "left_over": float(np.mean(left[method])) / n,
-                    "n": n,
-                    "runs": runs,
-                }
-            )
+                {"method": method, "k": k, "rank1": float(np.mean(rates)), "most": max(rates), "low": low,
+                 "high": high, "left_over": over, "n": n, "runs": runs}
+            )  # fmt: skip
     notes = (
         f"{n} people coded in a model of {codes.shape[1]} parameters, {runs} runs for every k",
         "left_over: share of faces that found no cluster; the paper lets them swap or join the last clusters, we "
@@ -106,13 +117,12 @@ def _runs(people: _People, k: int, seed: int) -> dict[str, tuple[FloatArray, Int
     codes, n = people.codes, len(people.codes)
     closest = people.release(KSame(k), seed)
     made: dict[str, tuple[FloatArray, IntArray, int]] = {"k-Same-M": (*closest, 0)}
-    for condition in ("paper", "tight"):
+    for condition in _CONDITIONS:
         pairs, left = pair_clusters(codes, k, "shifted", condition, np.random.default_rng(seed), repair=False)
-        name = f"k-Diff, {condition} condition"
-        made[f"{name}, one-member clusters"] = (*_shifted(codes, [*pairs, *_swaps(codes, left)]), len(left))
-        made[f"{name}, leftovers join"] = (*_shifted(codes, _joined(codes, pairs, left)), len(left))
+        for what, then in zip(_LEFT, ([*pairs, *_swaps(codes, left)], _joined(codes, pairs, left)), strict=True):
+            made[f"k-Diff, {condition} condition, {what}"] = (*_shifted(codes, then), len(left))
     ours = people.release(Furthest(k), seed)
-    made["k-Diff, exact condition and repair (ours)"] = (*ours, n - len(ours[0]))
+    made[_OURS] = (*ours, n - len(ours[0]))
     return made
 
 
@@ -164,25 +174,35 @@ def _margin(codes: FloatArray, face: int, own: list[int], other: list[int]) -> f
     return float(np.linalg.norm(shift) - gaps.min())
 
 
-def _methods(k: int) -> dict[str, Furthest | KSame]:
+def _methods(k: int, condition: Condition = "exact") -> dict[str, Furthest | KSame]:
     return {
-        "k-Diff-furthest": Furthest(k),
+        "k-Diff-furthest": Furthest(k, condition=condition),
         "k-Same-closest": KSame(k),
-        "k-Same-furthest": Furthest(k, release="centroid"),
+        "k-Same-furthest": Furthest(k, release="centroid", condition=condition),
     }
 
 
 def _spread_methods(k: int) -> dict[str, Furthest | KSame]:
     """Return the methods of Table I with the paper's own condition, and ours."""
-    return {
-        "k-Diff-furthest": Furthest(k, condition="paper"),
-        "k-Same-closest": KSame(k),
-        "k-Same-furthest": Furthest(k, release="centroid", condition="paper"),
-        "k-Diff-furthest, exact condition": Furthest(k),
-        "k-Same-furthest, exact condition": Furthest(k, release="centroid"),
-    }
+    ours = _methods(k)
+    exact = {f"{name}, exact condition": ours[name] for name in ("k-Diff-furthest", "k-Same-furthest")}
+    return {**_methods(k, "paper"), **exact}
 
 
+@EXPERIMENTS.add(
+    "table1",
+    "Table I, Fig. 8",
+    "Diversity of released faces",
+    Histograms(
+        "fig8",
+        "Distances between all pairs of faces.",
+        "distance",
+        "pairs",
+        ("set",),
+        {"set": ("originals", "k-Diff-furthest", "k-Same-closest", "k-Same-furthest")},
+        "distance in the model",
+    ),
+)
 def spread(task: Task) -> Findings:
     """Table I and Fig. 8: how different the faces of a set are from each other, before and after."""
     people = _people(task)
@@ -193,17 +213,9 @@ def spread(task: Task) -> Findings:
     for name, method in {"originals": None, **_spread_methods(k)}.items():
         sets = [people.codes] if method is None else [people.release(method, task.seed + r)[0] for r in range(runs)]
         found = [diversity(codes, bins=_BINS, edge=edge) for codes in sets]
-        rows.append(
-            {
-                "method": name,
-                "k": k,
-                "min": float(np.mean([f.smallest for f in found])),
-                "max": float(np.mean([f.largest for f in found])),
-                "average": float(np.mean([f.mean for f in found])),
-                "std": float(np.mean([f.std for f in found])),
-                "runs": len(found),
-            }
-        )
+        columns = zip(*((f.smallest, f.largest, f.mean, f.std) for f in found), strict=True)
+        table = {what: float(np.mean(c)) for what, c in zip(("min", "max", "average", "std"), columns, strict=True)}
+        rows.append({"method": name, "k": k, **table, "runs": len(found)})
         width = edge / _BINS
         rows += [{"set": name, "distance": i * width, "pairs": c} for i, c in enumerate(found[0].counts)]
     notes = (
@@ -214,6 +226,7 @@ def spread(task: Task) -> Findings:
     return Findings(rows, notes)
 
 
+@EXPERIMENTS.add("fig9", "Fig. 9", "Pairs of faces", Sheet("fig9", "Most and least alike, and how far apart."))
 def pairs(task: Task) -> Findings:
     """Fig. 9: the most and the least similar two faces before, and after k-Diff."""
     people = _people(task)
@@ -236,6 +249,18 @@ def pairs(task: Task) -> Findings:
     return Findings(rows, (), Pictures(np.stack(images), tuple(captions), ("", "")))
 
 
+@EXPERIMENTS.add(
+    "deep",
+    "beyond the paper",
+    "What other recognisers say",
+    Bars(
+        "deep",
+        "k = 5: naive recognition by three recognisers, and by difference vectors.",
+        "method",
+        ("recogniser",),
+        {"k": (1, 5), "gallery": "rendered originals"},
+    ),
+)
 def deep(task: Task) -> Findings:
     """What recognisers that the theorem does not speak of say of k-Diff, and what its difference vectors tell."""
     people = _people(task)
@@ -243,7 +268,7 @@ def deep(task: Task) -> Findings:
     cropped = people.pictures(people.codes, subjects)
     network = Embedding(SFace())
     rows: list[Row] = [
-        rated(run_attack("naive", network, AttackData(gallery, cropped)), method="untouched", k=1, gallery=what)
+        attack("naive", network, AttackData(gallery, cropped), method="untouched", k=1, gallery=what)
         for what, gallery in (("rendered originals", cropped), ("photographs", people.faces))
     ]
     for k in task.track([k for k in (2, 3, 5, 10) if 4 * k <= n or k == 2], "recognisers"):
@@ -254,10 +279,9 @@ def deep(task: Task) -> Findings:
             own = rank1_scores(np.sqrt(cross_squared_distances(made, people.codes)), subjects, subjects[source])
             rows.append(mean_rate([own], **labels, attack="naive", recogniser="own distance"))
             data = AttackData(cropped, shown)
-            rows.append(rated(run_attack("naive", network, data), **labels))
-            rows.append(rated(run_attack("naive", Eigenfaces(), data), **labels))
+            rows += [attack("naive", recogniser, data, **labels) for recogniser in (network, Eigenfaces())]
             photographs = AttackData(people.faces, shown)
-            rows.append(rated(run_attack("naive", network, photographs), **{**labels, "gallery": "photographs"}))
+            rows.append(attack("naive", network, photographs, **{**labels, "gallery": "photographs"}))
             votes = difference_votes(made, people.codes)
             told = rank1_scores(-votes, subjects, subjects[source])
             rows.append(mean_rate([told], **labels, attack="difference", recogniser="difference vectors"))
@@ -272,70 +296,6 @@ PAPER = Paper(
     "sun2015",
     "Z. Sun, L. Meng, A. Ariyaeeinia. Distinguishable De-identified Faces. FG 2015.",
     "LFPW and IMM: an appearance model of 823 faces, 40 neutral faces tested, 1,000 runs",
-    (
-        Experiment(
-            "fig6",
-            "Figs. 6 and 7",
-            "Recognition in the own distance",
-            recognition,
-            (
-                Curves("fig6", "Rank-1 recognition over k.", "k", "rank1", ("method",), bound=True),
-                Curves(
-                    "fig7",
-                    "The same without k-Same-M, larger.",
-                    "k",
-                    "rank1",
-                    ("method",),
-                    {
-                        "method": (
-                            "k-Diff, paper condition, one-member clusters",
-                            "k-Diff, paper condition, leftovers join",
-                            "k-Diff, tight condition, one-member clusters",
-                            "k-Diff, tight condition, leftovers join",
-                            "k-Diff, exact condition and repair (ours)",
-                        )
-                    },
-                    zoomed=True,
-                ),
-            ),
-            heavy=True,
-        ),
-        Experiment(
-            "table1",
-            "Table I, Fig. 8",
-            "Diversity of released faces",
-            spread,
-            (
-                Histograms(
-                    "fig8",
-                    "Distances between all pairs of faces.",
-                    "distance",
-                    "pairs",
-                    ("set",),
-                    {"set": ("originals", "k-Diff-furthest", "k-Same-closest", "k-Same-furthest")},
-                    "distance in the model",
-                ),
-            ),
-        ),
-        Experiment(
-            "fig9", "Fig. 9", "Pairs of faces", pairs, (Sheet("fig9", "Most and least alike, and how far apart."),)
-        ),
-        Experiment(
-            "deep",
-            "beyond the paper",
-            "What other recognisers say",
-            deep,
-            (
-                Bars(
-                    "deep",
-                    "k = 5: naive recognition by three recognisers, and by difference vectors.",
-                    "method",
-                    "rank1",
-                    ("recogniser",),
-                    {"k": (1, 5), "gallery": "rendered originals"},
-                ),
-            ),
-        ),
-    ),
+    tuple(EXPERIMENTS),
     CLAIMS,
 )

@@ -14,7 +14,7 @@ from ksame.recipes import METHODS
 from ksame.scene.choosing import SOMEONE_ELSE, check_method
 from ksame.scene.looking import Looking
 from ksame.scene.masking import FILL, Mask
-from ksame.scene.media import Damaged, Encoding
+from ksame.scene.media import DamagePolicy, EncoderConfig
 from ksame.scene.store import key_of
 from ksame.version import __version__
 
@@ -44,7 +44,7 @@ class JobConfig:
     judged : bool
         Whether a recogniser judges the surrogates.
     looking : Looking
-    encoding : Encoding
+    encoding : EncoderConfig
     workers : int, optional
         Files worked on at the same time; by default as many as keep all processors busy.
     device : str
@@ -64,10 +64,10 @@ class JobConfig:
     regions: tuple[tuple[float, float, float, float], ...] = ()
     judged: bool = True
     looking: Looking = field(default_factory=Looking)
-    encoding: Encoding = field(default_factory=Encoding)
+    encoding: EncoderConfig = field(default_factory=EncoderConfig)
     workers: int | None = None
     device: str = "auto"
-    damaged: Damaged = "refuse"
+    damaged: DamagePolicy = "refuse"
 
     def __post_init__(self) -> None:
         check_method(self.method, self.k)

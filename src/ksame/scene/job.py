@@ -38,7 +38,7 @@ from ksame.scene.looking import load_cast, look, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
 from ksame.scene.looking.threads import one_opencv_thread
 from ksame.scene.masking import Mask
-from ksame.scene.media import Media, Output, check_destination, check_wishes, open_media
+from ksame.scene.media import Media, Output, WorkFolder, check_destination, check_requests, open_media
 from ksame.scene.people import Everyone, join
 from ksame.scene.plan_storage import load_choice, save_choice
 from ksame.scene.result import FileResult, JobResult
@@ -219,7 +219,7 @@ def _check_outputs(job: Job, files: Sequence[_File]) -> None:
     for file in files:
         force = job.force or earlier.may_replace(file.number)
         check_destination(file.media, file.output, job.config.encoding, force=force)
-    check_wishes([file.media for file in files], job.config.encoding, job.config.regions)
+    check_requests([file.media for file in files], job.config.encoding, job.config.regions)
 
 
 def _track_all(run: _Run, files: Sequence[_File], failed: dict[Path, str]) -> dict[int, Cast]:
@@ -303,15 +303,8 @@ def _write(run: _Run, file: _File, cast: Cast, names: Mapping[str, str], choice:
     network = None if METHODS[config.method].masks else finisher(config.device)
     composer = Composer(cast, plans, Mask(config.masking, config.level), config.span, regions, run.store.seed, network)
     touched = Touched(composer)
-    with Output(
-        file.media,
-        file.output,
-        config.encoding,
-        out,
-        resume=run.job.resume,
-        force=run.job.force or may_replace,
-        run_key=key,
-    ) as output:
+    folder = WorkFolder(out, run.job.resume, key)
+    with Output(file.media, file.output, config.encoding, folder, force=run.job.force or may_replace) as output:
         begin = output.next_frame
         frames = run.inner()(Frames(file.media, first_needed(begin)), "writing")
         for frame, pixels in islice(composed(frames, composer), begin - first_needed(begin), None):
@@ -322,7 +315,7 @@ def _write(run: _Run, file: _File, cast: Cast, names: Mapping[str, str], choice:
                 f"{file.media.path}: it has {n_frames} frames, but tracks for {cast.n_frames}. "
                 "Were these tracks made for another recording?"
             )
-        times = [float(file.media.stamp(i).at * file.media.time_base) for i in range(n_frames)]
+        times = [float(file.media.timestamp(i).pts * file.media.time_base) for i in range(n_frames)]
         run.store.renaming(file.number)
         output.finish()
     masked = (replace(s, person=names[s.person]) for i, t in enumerate(times) for s in composer.stand_ins(i, t))

@@ -11,10 +11,11 @@ from random import SystemRandom
 
 from ksame.errors import InputError, OutputError, UsageError
 from ksame.files import hash_tree
+from ksame.pictures import PICTURE_SUFFIXES
 from ksame.privacy.release import CERTIFICATE
 from ksame.scene.certificate import AT_RISK, beside, certified
-from ksame.scene.media.encoding import CONTAINERS, FRAMES, PICTURE_SUFFIXES
-from ksame.scene.media.pictures import is_animation
+from ksame.scene.media.encoding import CONTAINERS, SEQUENCE_CODECS
+from ksame.scene.media.images import is_animation
 from ksame.scene.store import earlier_outputs
 
 _PHONE_PHOTOS = (".heic", ".heif")
@@ -149,7 +150,11 @@ def output_paths(
     if len(os.fsencode(path.name)) > _MAX_NAME:
         raise UsageError(f"{path}: the name is too long. Choose one of at most {_MAX_NAME} bytes.")
     is_folder = text.endswith(("/", os.sep))
-    if len(files) == 1 and not is_folder and _is_output(files[0].path, path, frames=codec in FRAMES, many=inputs.many):
+    if (
+        len(files) == 1
+        and not is_folder
+        and _is_output(files[0].path, path, frames=codec in SEQUENCE_CODECS, many=inputs.many)
+    ):
         if container is not None and path.suffix.lower() != _suffix_of(container):
             raise UsageError(f"--container {container} contradicts the name {path.name}. Leave one of them out.")
         whole = bool(certified(beside(path, CERTIFICATE)) - {path.name})  # the short name belongs to another output

@@ -15,10 +15,9 @@ from PIL import Image, ImageDraw, ImageFont
 from ksame.faces.faceset import ByteArray
 from ksame.files import atomic_path
 from ksame.models import Face, Recogniser, SFace, five_points
+from ksame.pictures import PICTURE_SUFFIXES, save_picture
 from ksame.scene.composing import Treatment
 from ksame.scene.media import open_media
-from ksame.scene.media.encoding import PICTURE_SUFFIXES
-from ksame.scene.media.stills import save_picture
 from ksame.scene.result import JobResult
 from ksame.scene.sightings import Cast, Track
 

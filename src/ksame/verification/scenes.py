@@ -30,7 +30,7 @@ from ksame.scene.counting import smallest_sharing
 from ksame.scene.linkage import SceneLinkage
 from ksame.scene.masking import Mask
 from ksame.scene.media import open_media
-from ksame.scene.media.recording import film, opened
+from ksame.scene.media.recording import open_container, video_stream
 
 
 def check_scenes(certificate: SceneCertificate, path: Path) -> list[Finding]:
@@ -147,8 +147,8 @@ def _frames_in(folder: Path, name: str) -> int | None:
         media = open_media(file)
         if media.exact:
             return media.n_frames
-        with opened(file) as container:
-            return sum(packet.size > 0 for packet in container.demux(film(container, file)))
+        with open_container(file) as container:
+            return sum(packet.size > 0 for packet in container.demux(video_stream(container, file)))
     except (InputError, OSError, FFmpegError):
         return None
 

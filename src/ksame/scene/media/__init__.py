@@ -1,19 +1,22 @@
-"""Media in and out: photographs, recordings and folders of pictures, with their sound and without their metadata."""
+"""Media in and out: photographs, recordings and image sequences, with their sound and without their metadata."""
 
-from ksame.scene.media.damage import Damaged
-from ksame.scene.media.encoding import Encoding
-from ksame.scene.media.output import Output, check_destination, check_wishes
+from ksame.pictures import Pixels
+from ksame.scene.media.encoding import EncoderConfig
+from ksame.scene.media.integrity import DamagePolicy
+from ksame.scene.media.output import Output, check_destination, check_requests
 from ksame.scene.media.probe import open_media
-from ksame.scene.media.source import Frame, Media, Pixels
+from ksame.scene.media.segments import WorkFolder
+from ksame.scene.media.source import Frame, Media
 
 __all__ = [
-    "Damaged",
-    "Encoding",
+    "DamagePolicy",
+    "EncoderConfig",
     "Frame",
     "Media",
     "Output",
     "Pixels",
+    "WorkFolder",
     "check_destination",
-    "check_wishes",
+    "check_requests",
     "open_media",
 ]

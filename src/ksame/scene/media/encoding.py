@@ -1,4 +1,4 @@
-"""How a result is written: containers, codecs, quality, and what of the source goes with it."""
+"""How a result is written: containers, codecs, quality, and what of the source is lost by it."""
 
 from __future__ import annotations
 
@@ -9,65 +9,39 @@ from pathlib import Path
 from typing import Literal
 
 from ksame.errors import UsageError, parameter_error
-from ksame.scene.media.source import Colours, Media
+from ksame.scene.media.source import ColourSpace, Media
 
-PICTURE_SUFFIXES: Mapping[str, str] = {
-    ".jpg": "JPEG",
-    ".jpeg": "JPEG",
-    ".png": "PNG",
-    ".webp": "WEBP",
-    ".tif": "TIFF",
-    ".tiff": "TIFF",
-    ".bmp": "BMP",
-    ".avif": "AVIF",
-}
-"""Format of a photograph by the suffix of its file."""
-
-FRAMES = ("png", "jpeg")
-"""Codecs of a folder of numbered pictures."""
+SEQUENCE_CODECS = ("png", "jpeg")
+"""Codecs of an image sequence."""
 SPEEDS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow")
-THREADS = 4
+THREADS = "4"
 """Of every encoder, on every machine: the number of threads changes the bytes."""
 
 
 @dataclass(frozen=True)
 class Container:
-    """What a file with a certain suffix can hold.
-
-    Attributes
-    ----------
-    muxer : str
-    codecs : tuple of str
-        Video codecs, the default first.
-    sounds : frozenset of str
-        Codecs of sound that go over as they are.
-    sound : str or None
-        Encoder for all other sound; None where the container has no sound.
-    options : mapping
-        Of the muxer.
-    """
+    """What a file with a certain suffix can hold."""
 
     muxer: str
-    codecs: tuple[str, ...]
-    sounds: frozenset[str] = frozenset()
-    sound: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
+    codecs: tuple[str, ...]  # of video, the default first
+    audio_codecs: frozenset[str] = frozenset()  # of sound that is copied
+    audio_encoder: str | None = None  # for all other sound; None where the container has no sound
+    options: Mapping[str, str] = field(default_factory=dict)  # of the muxer
+    subtitles: frozenset[str] = frozenset()  # codecs of those that are copied
 
 
 _PCM = frozenset({"pcm_s16le", "pcm_s24le", "pcm_s32le", "pcm_f32le", "pcm_u8"})
-_MP4_SOUNDS = frozenset({"aac", "mp3", "ac3", "eac3", "alac"})
+_MP4_AUDIO = frozenset({"aac", "mp3", "ac3", "eac3", "alac"})
+_MKV_AUDIO = _MP4_AUDIO | _PCM | {"opus", "vorbis", "flac", "mp2", "dts", "truehd"}
+_MP4_SUBTITLES = frozenset({"mov_text"})
+_MKV_SUBTITLES = frozenset({"subrip", "srt", "ass", "ssa", "webvtt", "dvd_subtitle"})
 _FASTSTART = {"movflags": "+faststart"}
 
 CONTAINERS: Mapping[str, Container] = {
-    ".mp4": Container("mp4", ("h264", "hevc", "vp9"), _MP4_SOUNDS | {"opus"}, "aac", _FASTSTART),
-    ".m4v": Container("mp4", ("h264", "hevc"), _MP4_SOUNDS, "aac", _FASTSTART),
-    ".mov": Container("mov", ("h264", "hevc"), _MP4_SOUNDS | _PCM, "aac", _FASTSTART),
-    ".mkv": Container(
-        "matroska",
-        ("h264", "hevc", "vp9", "ffv1"),
-        _MP4_SOUNDS | _PCM | {"opus", "vorbis", "flac", "mp2", "dts", "truehd"},
-        "libopus",
-    ),
+    ".mp4": Container("mp4", ("h264", "hevc", "vp9"), _MP4_AUDIO | {"opus"}, "aac", _FASTSTART, _MP4_SUBTITLES),
+    ".m4v": Container("mp4", ("h264", "hevc"), _MP4_AUDIO, "aac", _FASTSTART, _MP4_SUBTITLES),
+    ".mov": Container("mov", ("h264", "hevc"), _MP4_AUDIO | _PCM, "aac", _FASTSTART),
+    ".mkv": Container("matroska", ("h264", "hevc", "vp9", "ffv1"), _MKV_AUDIO, "libopus", {}, _MKV_SUBTITLES),
     ".webm": Container("webm", ("vp9",), frozenset({"opus", "vorbis"}), "libopus"),
     ".avi": Container("avi", ("mpeg4",), frozenset({"pcm_s16le", "pcm_u8"}), "pcm_s16le"),
     ".wmv": Container("asf", ("wmv2",), frozenset({"wmav1", "wmav2"}), "wmav2"),
@@ -82,13 +56,13 @@ to be made anew for it becomes PCM, because the format has no way to tell of an 
 
 
 @dataclass(frozen=True)
-class Encoding:
+class EncoderConfig:
     """Choices for the file that is written.
 
     Attributes
     ----------
     codec : str or None
-        "h264", "hevc", "vp9", "mpeg4", "wmv2" or "ffv1"; for a folder of pictures "png" or "jpeg". None takes the
+        "h264", "hevc", "vp9", "mpeg4", "wmv2" or "ffv1"; for an image sequence "png" or "jpeg". None takes the
         default of the destination.
     quality : int or None
         As x264's constant rate factor: lower is better, 0 to 51; for JPEG and WebP 1 to 100, higher is better. None
@@ -108,15 +82,15 @@ class Encoding:
     speed: str = "superfast"
 
     def __post_init__(self) -> None:
-        known = sorted({codec for c in CONTAINERS.values() for codec in c.codecs} | set(FRAMES))
+        known = sorted({codec for c in CONTAINERS.values() for codec in c.codecs} | set(SEQUENCE_CODECS))
         if self.codec is not None and self.codec not in known:
-            raise parameter_error("codec", "Encoding", f"one of {', '.join(known)}", self.codec)
+            raise parameter_error("codec", "EncoderConfig", f"one of {', '.join(known)}", self.codec)
         if self.quality is not None and not 0 <= self.quality <= 100:
-            raise parameter_error("quality", "Encoding", "an integer in [0, 100]", self.quality)
+            raise parameter_error("quality", "EncoderConfig", "an integer in [0, 100]", self.quality)
         if self.audio not in ("keep", "drop"):
-            raise parameter_error("audio", "Encoding", "'keep' or 'drop'", self.audio)
+            raise parameter_error("audio", "EncoderConfig", "'keep' or 'drop'", self.audio)
         if self.speed not in SPEEDS:
-            raise parameter_error("speed", "Encoding", f"one of {', '.join(SPEEDS)}", self.speed)
+            raise parameter_error("speed", "EncoderConfig", f"one of {', '.join(SPEEDS)}", self.speed)
 
     def codec_for(self, destination: Path, bits: int = 8) -> str:
         """Return the video codec for a destination, or refuse one that its container cannot hold.
@@ -129,16 +103,16 @@ class Encoding:
         if codec not in codecs:
             raise UsageError(f"{destination.name}: a {suffix} file holds {' or '.join(codecs)}, not {codec}.")
         if self.quality is not None and self.quality > 51:
-            raise parameter_error("quality", "Encoding", "an integer in [0, 51] for video", self.quality)
+            raise parameter_error("quality", "EncoderConfig", "an integer in [0, 51] for video", self.quality)
         return codec
 
 
-def countable(rate: Fraction) -> Fraction:
+def mpeg4_rate(rate: Fraction) -> Fraction:
     """Return the rate as MPEG-4 Part 2 and AVI can tell it: a fraction of numbers below 65536.
 
     Examples
     --------
-    >>> countable(Fraction(30000, 1001))
+    >>> mpeg4_rate(Fraction(30000, 1001))
     Fraction(30000, 1001)
     """
     return rate.limit_denominator(max(1, min(1001, int(65535 / rate))))
@@ -146,47 +120,39 @@ def countable(rate: Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class VideoSettings:
-    """One encoder with everything that decides its bytes.
-
-    Attributes
-    ----------
-    encoder : str
-    pixels : str
-        Pixel format.
-    options : mapping
-    colours : Colours or None
-        None for RGB.
-    counted : bool
-        Times are numbers of frames: the codec or its container knows no others.
-    """
+    """One encoder with everything that decides its bytes."""
 
     encoder: str
-    pixels: str
+    pixel_format: str
     options: Mapping[str, str]
-    colours: Colours | None
-    counted: bool = False
+    colours: ColourSpace | None  # None for RGB
+    counts_frames: bool = False  # times are numbers of frames: the codec or its container knows no others
 
     @property
     def bits(self) -> int:
-        """Of a channel."""
-        return next((bits for bits in (10, 12) if self.pixels.endswith(f"{bits}le")), 8)
+        """Per channel."""
+        return next((bits for bits in (10, 12) if self.pixel_format.endswith(f"{bits}le")), 8)
 
 
-_DEEP = ("h264", "hevc", "ffv1")
+_WITH_10_BITS = ("h264", "hevc", "ffv1")
 """Codecs whose encoders take 10 bits."""
-_THRIFT = {"av1": 2.0, "hevc": 1.6, "vp9": 1.5, "h264": 1.0, "vp8": 0.8, "mpeg4": 0.7, "msmpeg4v3": 0.6, "wmv2": 0.6}
-"""About how much H.264 needs for what a codec says in one bit; others are not compared."""
+_EFFICIENCY = {"av1": 2, "hevc": 1.6, "vp9": 1.5, "h264": 1, "vp8": 0.8, "mpeg4": 0.7, "msmpeg4v3": 0.6, "wmv2": 0.6}
+"""Rough bits that H.264 needs for what a codec says in one; a rule of thumb. Others are not compared."""
+_QUALITY = {"h264": 20, "hevc": 23, "vp9": 30, "mpeg4": 3, "wmv2": 3}
+"""Where no quality is asked for, in each encoder's numbers; better than the defaults of x264 and x265, 23 and 28."""
+_HDR_TRANSFERS = (16, 18)
+"""With a high dynamic range: PQ and HLG, in the numbers of ISO/IEC 23091-2."""
 
 
-def _rate(media: Media, codec: str) -> int | None:
+def _max_rate(media: Media, codec: str) -> int | None:
     """Return how many bits per second are enough for what the source has; None where that is not known."""
-    coding = media.coding
-    if coding is None or not coding.bit_rate or coding.codec not in _THRIFT:
+    stream = media.stream
+    if codec not in _EFFICIENCY or stream is None or not stream.bit_rate or stream.codec not in _EFFICIENCY:
         return None
-    return round(coding.bit_rate * _THRIFT[coding.codec] / _THRIFT[codec])
+    return round(stream.bit_rate * _EFFICIENCY[stream.codec] / _EFFICIENCY[codec])
 
 
-def video_settings(codec: str, encoding: Encoding, media: Media) -> VideoSettings:
+def video_settings(codec: str, encoding: EncoderConfig, media: Media) -> VideoSettings:
     """Return the settings of a codec for the frames of ``media``.
 
     No encoder is allowed frames that are coded out of order (B-frames): then the packets of independent segments
@@ -198,42 +164,56 @@ def video_settings(codec: str, encoding: Encoding, media: Media) -> VideoSetting
     Where no quality is asked for, it is good, but not better than the source: its bit rate is the limit.
     """
     odd = media.size[0] % 2 == 1 or media.size[1] % 2 == 1
-    coding = media.coding
-    usual = Colours.usual(media.size)
-    colours = usual if coding is None else coding.colours
-    deep = "10le" if coding is not None and coding.bits > 8 and codec in _DEEP else ""
-    pixels = f"yuv444p{deep}" if odd else f"yuv420p{deep}"
-    quality = encoding.quality
-    rate = _rate(media, codec) if quality is None and codec in _THRIFT else None
-    threads = str(THREADS)
+    default_colours = ColourSpace.default_for(media.size)
+    colours = default_colours if media.stream is None else media.stream.colours
+    depth = "10le" if media.stream is not None and media.stream.bits > 8 and codec in _WITH_10_BITS else ""
+    pixel_format = f"yuv444p{depth}" if odd else f"yuv420p{depth}"
+    quality = str(_QUALITY.get(codec) if encoding.quality is None else encoding.quality)
+    rate = _max_rate(media, codec) if encoding.quality is None else None
+    limit = {} if rate is None else {"maxrate": str(rate), "bufsize": str(rate // 2)}
     if codec == "h264":
-        options = {"preset": encoding.speed, "crf": str(20 if quality is None else quality), "a53cc": "0"}
-        options |= {"bf": "0", "mbtree": "0", "threads": threads}
-        limit = {} if rate is None else {"maxrate": str(rate), "bufsize": str(rate // 2)}
-        return VideoSettings("libx264", pixels, options | limit, colours)
+        options = {"preset": encoding.speed, "crf": quality, "a53cc": "0", "bf": "0", "mbtree": "0", "threads": THREADS}
+        return VideoSettings("libx264", pixel_format, options | limit, colours)
     if codec == "hevc":
-        crf = str(23 if quality is None else quality)
-        fixed = f"bframes=0:pools={THREADS}:frame-threads=2:log-level=none:info=0"
+        params = f"bframes=0:pools={THREADS}:frame-threads=2:log-level=none:info=0"
         if rate is not None:
             kilobits = max(1, rate // 1000)
-            fixed += f":vbv-maxrate={kilobits}:vbv-bufsize={max(1, kilobits // 2)}"
-        return VideoSettings("libx265", pixels, {"preset": encoding.speed, "crf": crf, "x265-params": fixed}, colours)
+            params += f":vbv-maxrate={kilobits}:vbv-bufsize={max(1, kilobits // 2)}"
+        options = {"preset": encoding.speed, "crf": quality, "x265-params": params}
+        return VideoSettings("libx265", pixel_format, options, colours)
     if codec == "vp9":
-        crf = str(30 if quality is None else quality)
-        swift = str(max(1, 8 - SPEEDS.index(encoding.speed)))
-        options = {"crf": crf, "b": str(rate or 0), "deadline": "realtime", "cpu-used": swift, "lag-in-frames": "0"}
-        return VideoSettings("libvpx-vp9", "yuv420p", options | {"row-mt": "1", "threads": threads}, colours)
+        speed = str(max(1, 8 - SPEEDS.index(encoding.speed)))
+        options = {"crf": quality, "b": str(rate or 0), "deadline": "realtime", "cpu-used": speed, "lag-in-frames": "0"}
+        return VideoSettings("libvpx-vp9", "yuv420p", options | {"row-mt": "1", "threads": THREADS}, colours)
     if codec in ("wmv2", "mpeg4"):
-        least = 3 if quality is None else max(1, min(31, round(quality / 6)))
-        most = least if rate is None else 31
-        options = {"qmin": str(least), "qmax": str(most), "bf": "0", "threads": "1"}
-        limit = {} if rate is None else {"b": str(rate), "maxrate": str(rate), "bufsize": str(rate // 2)}
+        min_scale = _QUALITY[codec] if encoding.quality is None else max(1, min(31, round(encoding.quality / 6)))
+        max_scale = min_scale if rate is None else 31
+        options = {"qmin": str(min_scale), "qmax": str(max_scale), "bf": "0", "threads": "1"}
+        options |= {} if rate is None else {"b": str(rate)}
         encoder = "msmpeg4" if codec == "wmv2" and odd else codec
-        return VideoSettings(encoder, "yuv420p", options | limit, usual, counted=codec == "mpeg4")
-    options = {"threads": threads, "slices": "4", "level": "3"}
-    if codec == "ffv1" and coding is not None:
-        kept = coding.pixels.replace("yuvj", "yuv")
-        if media.turn % 2 and "422" in kept:
-            kept = kept.replace("422", "444")
-        return VideoSettings("ffv1", kept, options, colours)
+        return VideoSettings(encoder, "yuv420p", options | limit, default_colours, counts_frames=codec == "mpeg4")
+    options = {"threads": THREADS, "slices": "4", "level": "3"}
+    if codec == "ffv1" and media.stream is not None:
+        pixel_format = media.stream.pixel_format.replace("yuvj", "yuv")
+        if media.orientation % 2:
+            pixel_format = pixel_format.replace("422", "444")
+        return VideoSettings("ffv1", pixel_format, options, colours)
     return VideoSettings("ffv1", "bgr0", options, None)
+
+
+def losses(media: Media, bits: int, encoding: EncoderConfig, container: Container | None = None) -> tuple[str, ...]:
+    """Return what is lost where ``media`` are written with so many bits per channel, into a container or a folder."""
+    stream, lost = media.stream, []
+    if stream is not None and stream.bits > bits:
+        hdr = " and its high dynamic range looks wrong" if stream.colours.transfer in _HDR_TRANSFERS else ""
+        lost.append(f"its {stream.bits} bits became {bits} bits{hdr}; .mp4, .mov and .mkv keep them")
+    if stream is not None and stream.interlaced:
+        lost.append("it is interlaced, and the output is not marked so; deinterlace it before or after")
+    if stream is not None and stream.n_video > 1:
+        lost.append(f"1 of {stream.n_video} pictures (streams of video) was taken over")
+    with_sound = encoding.audio == "keep" and container is not None and container.audio_encoder is not None
+    if stream is not None and stream.n_audio > 1 and with_sound:
+        lost.append(f"1 of {stream.n_audio} sounds was taken over")
+    if "subtitles" in encoding.keep_metadata and container is not None and not container.subtitles:
+        lost.append("the container holds no subtitles")
+    return tuple(lost)

@@ -5,37 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 
 from ksame.errors import InputError, UsageError
-from ksame.scene.media.damage import Damaged
-from ksame.scene.media.pictures import Animation, Folder, Photograph, is_animation, readable_formats
+from ksame.pictures import readable_formats
+from ksame.scene.media.images import Animation, ImageSequence, Photograph, is_animation
+from ksame.scene.media.integrity import DamagePolicy, check_complete
 from ksame.scene.media.recording import Recording
 from ksame.scene.media.source import Media
-from ksame.scene.media.wholeness import check_whole
 
 _HEIC_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx")
-_AVIF_BRANDS = (b"avif", b"avis")
-_GENERAL_BRANDS = (b"mif1", b"msf1")
+_OTHER_BRANDS = (b"avif", b"avis", b"mif1", b"msf1")
+"""AVIF, and what may be AVIF or HEIC."""
+_PICTURE_STARTS = (b"\xff\xd8\xff", b"\x89PNG", b"II*\x00", b"MM\x00*", b"BM")
 
 
-def open_media(path: Path, damaged: Damaged = "refuse") -> Media:
+def open_media(path: Path, damaged: DamagePolicy = "refuse") -> Media:
     """Open a photograph, a recording or a folder of pictures.
 
-    Parameters
-    ----------
-    path : Path
-    damaged : "refuse" or "mask"
-        What becomes of a recording with frames that cannot be decoded: an error, or these are black.
-
-    Raises
-    ------
-    InputError
-        When it is missing, empty, cut off, encrypted, only sound, or nothing that can be read.
+    What is missing, empty, cut off, encrypted, only sound, or nothing that can be read raises an :class:`InputError`.
+    Where frames of a recording cannot be decoded, ``damaged`` decides between an error and black frames.
     """
     path = Path(path)
     if damaged not in ("refuse", "mask"):
         raise UsageError(f"--damaged must be refuse or mask. Got {damaged!r}.")
     try:
         if path.is_dir():
-            return Folder(path)
+            return ImageSequence(path)
         if path.stat().st_size == 0:
             raise InputError(f"{path}: the file is empty. Copy it again from where it was recorded.")
         with path.open("rb") as file:
@@ -48,19 +41,16 @@ def open_media(path: Path, damaged: Damaged = "refuse") -> Media:
         raise InputError(f"{path}: to read HEIC pictures: pip install pi-heif. Or save it as JPEG or PNG first.")
     if _is_picture(start):
         return Animation(path) if is_animation(path) else Photograph(path)
-    check_whole(path)
+    check_complete(path)
     return Recording(path, damaged)
 
 
 def _is_heic(start: bytes) -> bool:
-    return start[4:8] == b"ftyp" and (
-        start[8:12] in _HEIC_BRANDS or (start[8:12] in _GENERAL_BRANDS and b"avif" not in start)
-    )
+    brand = start[8:12]
+    return start[4:8] == b"ftyp" and (brand in _HEIC_BRANDS or (brand in (b"mif1", b"msf1") and b"avif" not in start))
 
 
 def _is_picture(start: bytes) -> bool:
-    if _is_heic(start) or (start[4:8] == b"ftyp" and start[8:12] in (*_AVIF_BRANDS, *_GENERAL_BRANDS)):
-        return True
-    if start[:4] == b"RIFF":
-        return start[8:12] == b"WEBP"
-    return start.startswith((b"\xff\xd8\xff", b"\x89PNG", b"II*\x00", b"MM\x00*", b"BM"))
+    other = start[4:8] == b"ftyp" and start[8:12] in _OTHER_BRANDS
+    webp = start[:4] == b"RIFF" and start[8:12] == b"WEBP"
+    return other or webp or _is_heic(start) or start.startswith(_PICTURE_STARTS)

@@ -1,18 +1,19 @@
-"""The work in progress: complete pieces of equal length, each from an encoder of its own.
+"""The work in progress: complete segments of equal length, each from an encoder of its own.
 
-A piece counts once its list of times stands beside it. After an interruption the work goes on at the end of the last
-complete piece, and since every piece is encoded by itself with fixed settings, the result is the same to the byte.
+A segment counts once its list of times stands beside it. After an interruption the work goes on at the end of the last
+complete segment, and since every segment is encoded by itself with fixed settings, the result is the same to the byte.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import av
 from av.container import OutputContainer
@@ -20,140 +21,183 @@ from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from ksame.errors import OutputError
-from ksame.scene.media.encoding import VideoSettings, countable
-from ksame.scene.media.planes import FULL, LIMITED, Picture, Planes
-from ksame.scene.media.source import Media, Stamp
-from ksame.scene.media.threads import Behind, depth
+from ksame.errors import OutputError, UsageError
+from ksame.files import remove_parts, write_atomic, write_json
+from ksame.scene.media.conversion import FrameConverter, OutputFrame
+from ksame.scene.media.encoding import EncoderConfig, VideoSettings, mpeg4_rate
+from ksame.scene.media.source import Media, Timestamp
+from ksame.scene.media.threads import EncoderThread, queue_length
 
-LENGTH = 240
-"""Frames in a piece."""
+_STATE = "state.json"
+_SCHEMA, _VERSION = "ksame-media-work", 1
 _GLOBAL_HEADER = 1 << 22
 """The codec's header stands in that of the container; an AVI file has it among the frames."""
 
 
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """A complete piece of encoded video and the times of its frames."""
+@dataclass(frozen=True)
+class WorkFolder:
+    """The folder for the work in progress on one result; it is removed at the end."""
 
-    film: Path
-    stamps: tuple[Stamp, ...]
+    path: Path
+    resume: bool = False  # go on where an interrupted run stopped; otherwise earlier work is thrown away
+    run_key: str = ""  # everything beside source and encoding that decides the pixels, such as options and seed
+    segment_length: int = 240  # frames in one segment: what an interruption can cost
+
+    def prepare(self, media: Media, destination: Path, encoding: EncoderConfig) -> None:
+        """Make the folder, or check that the earlier work in it was for the same."""
+        state: dict[str, Any] = {
+            "schema": _SCHEMA,
+            "version": _VERSION,
+            "source": media.fingerprint,
+            "suffix": destination.suffix.lower(),
+            "encoding": json.loads(json.dumps(asdict(encoding))),
+            "options": self.run_key,
+            "length": self.segment_length,
+        }
+        file = self.path / _STATE
+        remove_parts(file)  # all that is there where a run was killed as it began
+        if file.is_file() and self.resume:
+            _check_state(file, state)
+            return
+        if file.is_file():
+            shutil.rmtree(self.path)
+        elif self.path.is_dir() and any(self.path.iterdir()):
+            raise UsageError(f"{self.path}: the folder for work in progress is not empty. Choose another.")
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_json(file, state)
+
+
+def _check_state(file: Path, state: dict[str, Any]) -> None:
+    try:
+        earlier = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UsageError(f"{file}: not readable. Start anew without --resume.") from error
+    for key, value in state.items():
+        if earlier.get(key) != value:
+            raise UsageError(
+                f"{file.parent}: the work in progress there was for another {key}. "
+                "Repeat the command as it was, or start anew without --resume."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """A complete segment of encoded video and the times of its frames."""
+
+    path: Path
+    timestamps: tuple[Timestamp, ...]
+
+    def packets(self) -> Iterator[Packet[Any]]:
+        """Yield the packets, one for each frame, and see that there are as many."""
+        count = 0
+        with av.open(str(self.path)) as container:
+            for packet in container.demux(video=0):
+                if packet.size:
+                    count += 1
+                    yield packet
+        if count != len(self.timestamps):
+            raise OutputError(f"{self.path}: {count} frames where {len(self.timestamps)} were written. Run again.")
+
+    def frames(self) -> Iterator[VideoFrame]:
+        """Yield the frames, decoded."""
+        with av.open(str(self.path)) as container:
+            yield from container.decode(video=0)
 
 
 class Segments:
-    """Frames in, complete pieces out.
+    """Frames in, complete segments out; iterating yields those in order."""
 
-    Parameters
-    ----------
-    folder : Path
-    media : Media
-    settings : VideoSettings
-    length : int
-        Frames in a piece.
-    """
-
-    def __init__(self, folder: Path, media: Media, settings: VideoSettings, length: int) -> None:
-        self._folder = folder
-        self._media = media
+    def __init__(self, work: WorkFolder, media: Media, settings: VideoSettings) -> None:
         self.settings = settings
-        self._length = length
-        self._done = self._survey()
-        self.next_frame = 0
-        if self._done:
-            self.next_frame = (self._done - 1) * length + len(self._stamps(self._done - 1))
-        self._piece: _Encoder | None = None
-        self._behind: Behind[tuple[Picture, Stamp]] | None = None
+        self._folder = work.path
+        self._length = work.segment_length
+        self._media = media
+        self._n_complete = self._survey()
+        self.next_frame = sum(len(segment.timestamps) for segment in self)
+        self._encoder: _SegmentEncoder | None = None
+        self._thread: EncoderThread[tuple[OutputFrame, Timestamp]] | None = None
 
-    def _name(self, number: int, suffix: str) -> Path:
+    def __iter__(self) -> Iterator[Segment]:
+        for number in range(self._n_complete):
+            pairs = json.loads(self._file(number, ".json").read_text(encoding="utf-8"))
+            yield Segment(self._file(number, ".nut"), tuple(Timestamp(pts, duration) for pts, duration in pairs))
+
+    def _file(self, number: int, suffix: str) -> Path:
         return self._folder / f"{number:06d}{suffix}"
 
     def _survey(self) -> int:
-        """Count the complete pieces and remove all others."""
-        done = 0
-        while self._name(done, ".nut").is_file() and self._name(done, ".json").is_file():
-            done += 1
-        keep = {self._name(n, suffix) for n in range(done) for suffix in (".nut", ".json")}
-        for path in self._folder.iterdir():
-            if path not in keep and path.suffix in (".nut", ".json", ".part") and path.stem.split(".")[0].isdigit():
+        """Count the complete segments and remove all others."""
+        count = 0
+        while self._file(count, ".nut").is_file() and self._file(count, ".json").is_file():
+            count += 1
+        complete = {self._file(n, suffix) for n in range(count) for suffix in (".nut", ".json")}
+        for path in set(self._folder.iterdir()) - complete:
+            if path.name.lstrip(".").split(".")[0].isdigit() and path.suffix in (".nut", ".json", ".part"):
                 path.unlink()
-        return done
+        return count
 
-    def _stamps(self, number: int) -> tuple[Stamp, ...]:
-        pairs = json.loads(self._name(number, ".json").read_text(encoding="utf-8"))
-        return tuple(Stamp(at, duration) for at, duration in pairs)
-
-    def write(self, picture: Picture) -> None:
+    def write(self, frame: OutputFrame) -> None:
         """Queue the next frame for the encoder."""
-        if self._behind is None:
-            self._behind = Behind(self._encode, depth(self._media.size))
-        self._behind.put((picture, self._media.stamp(self.next_frame)))
+        timestamp = self._media.timestamp(self.next_frame)
+        if self._thread is None:
+            self._thread = EncoderThread(self._encode, queue_length(self._media.size))
+        self._thread.put((frame, timestamp))
         self.next_frame += 1
 
-    def _encode(self, item: tuple[Picture, Stamp]) -> None:
-        picture, stamp = item
-        if self._piece is None:
-            self._piece = _Encoder(self._name(self._done, ".nut"), self._media, self.settings)
-        self._piece.encode(picture, stamp)
-        if len(self._piece.stamps) == self._length:
-            self._complete(self._piece)
+    def _encode(self, item: tuple[OutputFrame, Timestamp]) -> None:
+        if self._encoder is None:
+            self._encoder = _SegmentEncoder(self._file(self._n_complete, ".nut"), self._media, self.settings)
+        self._encoder.encode(*item)
+        if len(self._encoder.timestamps) == self._length:
+            self._complete(self._encoder)
 
-    def _complete(self, piece: _Encoder) -> None:
-        piece.complete()
-        times = json.dumps([[stamp.at, stamp.duration] for stamp in piece.stamps])
-        listed = self._name(self._done, ".json.part")
-        with listed.open("w", encoding="utf-8") as file:
-            file.write(times)
-            file.flush()
-            os.fsync(file.fileno())
-        listed.replace(self._name(self._done, ".json"))
-        self._piece = None
-        self._done += 1
+    def _complete(self, encoder: _SegmentEncoder) -> None:
+        encoder.complete()
+        times = json.dumps([[timestamp.pts, timestamp.duration] for timestamp in encoder.timestamps])
+        write_atomic(self._file(self._n_complete, ".json"), times.encode())
+        self._encoder = None
+        self._n_complete += 1
 
-    def finish(self) -> None:
-        """Complete the last piece."""
-        if self._behind is not None:
-            behind, self._behind = self._behind, None
-            behind.close()
-        if self._piece is not None:
-            self._complete(self._piece)
+    def _stop_thread(self) -> None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.close()
+
+    def complete(self) -> None:
+        """Complete the last segment."""
+        self._stop_thread()
+        if self._encoder is not None:
+            self._complete(self._encoder)
 
     def abandon(self) -> None:
         """Complete what can be completed and forget the rest."""
-        if self._behind is not None:
-            behind, self._behind = self._behind, None
-            with suppress(OSError, av.FFmpegError):
-                behind.close()
-        if self._piece is not None:
-            self._piece.abandon()
-            self._piece = None
-
-    def pieces(self) -> Iterator[Piece]:
-        """Yield the complete pieces in order."""
-        for number in range(self._done):
-            yield Piece(self._name(number, ".nut"), self._stamps(number))
+        with suppress(OSError, av.FFmpegError, OutputError):
+            self._stop_thread()
+        if self._encoder is not None:
+            self._encoder.abandon()
+            self._encoder = None
 
 
-class _Encoder:
-    """Encodes one piece into a file under a temporary name."""
+class _SegmentEncoder:
+    """Encodes one segment into a file under a temporary name."""
 
     def __init__(self, path: Path, media: Media, settings: VideoSettings) -> None:
-        self.stamps: list[Stamp] = []
+        self.timestamps: list[Timestamp] = []
         self._path = path
         self._part = path.with_name(path.name + ".part")
-        self._file: BinaryIO = self._part.open("wb")
-        self._container: OutputContainer = av.open(
-            self._file, mode="w", format="nut", container_options={"fflags": "+bitexact"}
-        )
-        self._counted = settings.counted
-        self._stream = film_stream(self._container, media, settings)
-        self._planes = Planes(media, settings.pixels, settings.colours)
+        self._file = self._part.open("wb")
+        self._container = av.open(self._file, mode="w", format="nut", container_options={"fflags": "+bitexact"})
+        self._counts_frames = settings.counts_frames
+        self._stream = add_video_stream(self._container, media, settings)
+        self._converter = FrameConverter(media, settings.pixel_format, settings.colours)
 
-    def encode(self, picture: Picture, stamp: Stamp) -> None:
-        made = self._planes.frame(picture)
-        self.stamps.append(stamp)
-        made.pts = len(self.stamps) - 1 if self._counted else stamp.at - self.stamps[0].at
-        made.time_base = self._stream.codec_context.time_base
-        self._container.mux(self._stream.encode(made))
+    def encode(self, frame: OutputFrame, timestamp: Timestamp) -> None:
+        converted = self._converter.convert(frame)
+        self.timestamps.append(timestamp)
+        first = self.timestamps[0].pts
+        converted.pts = len(self.timestamps) - 1 if self._counts_frames else timestamp.pts - first
+        converted.time_base = self._stream.codec_context.time_base
+        self._container.mux(self._stream.encode(converted))
 
     def complete(self) -> None:
         self._container.mux(self._stream.encode(None))
@@ -171,40 +215,22 @@ class _Encoder:
         self._part.unlink(missing_ok=True)
 
 
-def film_stream(container: OutputContainer, media: Media, settings: VideoSettings) -> VideoStream:
+def add_video_stream(container: OutputContainer, media: Media, settings: VideoSettings) -> VideoStream:
     """Add the stream for the frames of ``media``."""
-    rate = countable(media.rate) if settings.counted else media.rate
+    rate = mpeg4_rate(media.rate) if settings.counts_frames else media.rate
     stream = container.add_stream(settings.encoder, rate=rate, options=dict(settings.options))
     if not isinstance(stream, VideoStream):
         raise OutputError(f"{settings.encoder} is no encoder for video.")
     stream.width, stream.height = media.size
-    stream.pix_fmt = settings.pixels
+    stream.pix_fmt = settings.pixel_format
     context = stream.codec_context
-    context.time_base = 1 / rate if settings.counted else media.time_base
+    context.time_base = 1 / rate if settings.counts_frames else media.time_base
     context.sample_aspect_ratio = media.aspect
     flags = int(context.flags)
-    context.flags = flags & ~_GLOBAL_HEADER if settings.counted else flags | _GLOBAL_HEADER
+    context.flags = flags & ~_GLOBAL_HEADER if settings.counts_frames else flags | _GLOBAL_HEADER
     if settings.colours is not None:
         context.colorspace = settings.colours.matrix
         context.color_primaries = settings.colours.primaries
         context.color_trc = settings.colours.transfer
-        context.color_range = FULL if settings.colours.full else LIMITED
+        context.color_range = settings.colours.range
     return stream
-
-
-def packets(piece: Piece) -> Iterator[Packet[Any]]:
-    """Yield the packets of a piece, one for each frame, and see that there are as many."""
-    count = 0
-    with av.open(str(piece.film)) as container:
-        for packet in container.demux(video=0):
-            if packet.size:
-                count += 1
-                yield packet
-    if count != len(piece.stamps):
-        raise OutputError(f"{piece.film}: {count} frames where {len(piece.stamps)} were written. Run again.")
-
-
-def pictures(piece: Piece) -> Iterator[VideoFrame]:
-    """Yield the frames of a piece, decoded."""
-    with av.open(str(piece.film)) as container:
-        yield from container.decode(video=0)

@@ -1,116 +1,90 @@
-"""What a photograph, a recording and a folder of pictures have in common: frames in order, each with its time."""
+"""What photographs, recordings and image sequences have in common: frames in order, each with its time."""
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 
-import numpy as np
 from av.video.frame import VideoFrame
-from numpy.typing import NDArray
 
 from ksame.errors import InputError
-from ksame.scene.media.threads import ahead, depth
+from ksame.files import sha256_of
+from ksame.pictures import Pixels
+from ksame.scene.media.threads import prefetch, queue_length
 
-Pixels = NDArray[np.uint8]
-PixelT = TypeVar("PixelT", np.uint8, np.uint16)
-Read: TypeAlias = "tuple[Stamp, Pixels | None, VideoFrame | None]"
-MATRICES = {1: 1, 4: 4, 5: 5, 6: 5, 7: 7, 9: 9, 10: 9}
-"""swscale's matrix for a colour space as files name it."""
-_HD_HEIGHT = 720
 Kind = Literal["photograph", "video", "folder"]
+DecodedFrame: TypeAlias = "tuple[Timestamp, Pixels | None, VideoFrame | None]"
+SWSCALE_MATRICES = {1: 1, 4: 4, 5: 5, 6: 5, 7: 7, 9: 9, 10: 9}
+"""swscale's number for a matrix of ISO/IEC 23091-2."""
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """One picture of a recording.
-
-    Attributes
-    ----------
-    index : int
-    time : float
-        In seconds, as the file tells it.
-    pixels : ndarray of shape (height, width, 3), uint8
-        RGB, upright, read-only.
-    native : VideoFrame, optional
-        The same as it was decoded, with all its bits.
-    """
+    """One picture of a recording; ``pixels`` are of shape (height, width, 3): RGB, upright, read-only."""
 
     index: int
-    time: float
+    time: float  # in seconds, as the file tells it
     pixels: Pixels
-    native: VideoFrame | None = None
+    native: VideoFrame | None = None  # as it was decoded, with all its bits
 
 
 @dataclass(frozen=True)
-class Stamp:
+class Timestamp:
     """When a frame is shown and for how long, in units of the recording's time base."""
 
-    at: int
+    pts: int
     duration: int
 
 
 @dataclass(frozen=True)
-class Colours:
-    """How the planes of a recording stand for colours, in the numbers of ISO/IEC 23091-2.
-
-    Attributes
-    ----------
-    matrix, primaries, transfer : int
-    full : bool
-        Whether values use the full range.
-    """
+class ColourSpace:
+    """How the planes of a recording stand for colours, in the numbers of ISO/IEC 23091-2."""
 
     matrix: int
     primaries: int
     transfer: int
-    full: bool = False
+    full_range: bool = False
 
     @property
-    def swscale(self) -> int:
+    def swscale_matrix(self) -> int:
         """The number that swscale has for the matrix."""
-        return MATRICES[self.matrix]
+        return SWSCALE_MATRICES[self.matrix]
+
+    @property
+    def range(self) -> int:
+        """The number that FFmpeg has for the range of values: 1 is limited, 2 full."""
+        return 2 if self.full_range else 1
+
+    @property
+    def as_rgb(self) -> ColourSpace:
+        """The same colours as RGB values, which use the full range."""
+        return replace(self, full_range=True)
 
     @classmethod
-    def usual(cls, size: tuple[int, int]) -> Colours:
-        """Return what players assume for pictures of a size."""
-        return cls(1, 1, 1) if min(size) >= _HD_HEIGHT else cls(6, 6, 6)
+    def default_for(cls, size: tuple[int, int]) -> ColourSpace:
+        """Return what players assume for pictures of a size: BT.709 from HD on, BT.601 below."""
+        return cls(1, 1, 1) if min(size) >= 720 else cls(6, 6, 6)
 
 
 @dataclass(frozen=True)
-class Coding:
-    """How a recording is coded.
-
-    Attributes
-    ----------
-    codec : str
-    pixels : str
-        Pixel format.
-    bits : int
-        Of a channel.
-    colours : Colours
-    bit_rate : int
-        Of the pictures, in bits per second; 0 where it is not known.
-    interlaced : bool
-    streams : (int, int)
-        How many pictures and sounds there are.
-    """
+class StreamInfo:
+    """How a recording is coded."""
 
     codec: str
-    pixels: str
-    bits: int
-    colours: Colours
-    bit_rate: int = 0
-    interlaced: bool = False
-    streams: tuple[int, int] = (1, 0)
+    pixel_format: str
+    bits: int  # per channel
+    colours: ColourSpace
+    bit_rate: int  # of the video, in bits per second; 0 where it is not known
+    interlaced: bool
+    n_video: int  # streams of the file
+    n_audio: int
 
 
 class Media(ABC):
@@ -119,7 +93,6 @@ class Media(ABC):
     Attributes
     ----------
     path : Path
-    kind : "photograph", "video" or "folder"
     size : (int, int)
         Width and height, upright.
     n_frames : int
@@ -129,23 +102,15 @@ class Media(ABC):
         Frames per second, on average.
     time_base : Fraction
         Seconds in one unit of a time stamp.
-    has_sound : bool
-    aspect : Fraction
-        Width of a pixel by its height.
-    entries : tuple of str
-        Metadata that can be kept, by name.
-    coding : Coding or None
-        Of a recording whose planes can be taken over as they are.
-    turn : int
-        How its decoded frames have to be turned; see :func:`turned`.
     """
 
     kind: Kind = "video"
     has_sound = False
-    aspect = Fraction(1)
-    entries: tuple[str, ...] = ()
-    coding: Coding | None = None
-    turn = 0
+    aspect = Fraction(1)  # width of a pixel by its height
+    loop = 0  # how often an animation is repeated: 0 for ever, -1 never
+    metadata_keys: tuple[str, ...] = ()  # of metadata that can be kept
+    stream: StreamInfo | None = None  # of a recording whose planes can be taken over as they are
+    orientation = 0  # of its decoded frames, for :func:`ksame.pictures.orient`
 
     def __init__(
         self, path: Path, size: tuple[int, int], n_frames: int, *, exact: bool, rate: Fraction, time_base: Fraction
@@ -156,7 +121,7 @@ class Media(ABC):
         self.exact = exact
         self.rate = rate
         self.time_base = time_base
-        self._at = array("q")
+        self._pts = array("q")
         self._durations = array("q")
 
     def __repr__(self) -> str:
@@ -166,8 +131,8 @@ class Media(ABC):
     @property
     def duration(self) -> float:
         """How long the frames are shown, in seconds."""
-        if self.exact and len(self._at) == self.n_frames:
-            return float((self._at[-1] + self._durations[-1] - self._at[0]) * self.time_base)
+        if self.exact and len(self._pts) == self.n_frames:
+            return float((self._pts[-1] + self._durations[-1] - self._pts[0]) * self.time_base)
         return float(self.n_frames / self.rate)
 
     @property
@@ -178,55 +143,37 @@ class Media(ABC):
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of everything that is read."""
-        digest = hashlib.sha256()
-        for path in self._files():
-            with path.open("rb") as file:
-                while block := file.read(1 << 20):
-                    digest.update(block)
-        return digest.hexdigest()
+        return sha256_of(*self._files())
 
-    def stamp(self, index: int) -> Stamp:
+    def timestamp(self, index: int) -> Timestamp:
         """Return when a frame is shown; only frames that :meth:`frames` has come past are known."""
-        if index >= len(self._at):
+        if index >= len(self._pts):
             raise InputError(f"{self.path}: frame {index} has not been read yet, so that its time is not known.")
-        return Stamp(self._at[index], self._durations[index])
+        return Timestamp(self._pts[index], self._durations[index])
 
     def frames(self, start: int = 0) -> Iterator[Frame]:
         """Yield the frames from number ``start`` on, in constant memory.
 
         Frames before ``start`` are decoded and passed over, so that what follows is the same as without them.
-
-        Raises
-        ------
-        InputError
-            When a frame cannot be decoded.
+        A frame that cannot be decoded raises an :class:`InputError`.
         """
         index = 0
-        with closing(ahead(self._read(start), depth(self.size))) as read:  # type: ignore[type-var]
-            for stamp, pixels, native in read:
-                if index == len(self._at):
-                    if index and stamp.at <= self._at[-1]:
-                        stamp = Stamp(self._at[-1] + 1, stamp.duration)
-                    self._at.append(stamp.at)
-                    self._durations.append(stamp.duration)
+        with closing(prefetch(self._decode(start), queue_length(self.size))) as decoded:
+            for timestamp, pixels, native in decoded:
+                if index == len(self._pts):
+                    self._pts.append(max(timestamp.pts, self._pts[-1] + 1) if index else timestamp.pts)
+                    self._durations.append(timestamp.duration)
                 if pixels is not None:
                     pixels.flags.writeable = False
-                    yield Frame(index, float(self._at[index] * self.time_base), pixels, native)
+                    yield Frame(index, float(self._pts[index] * self.time_base), pixels, native)
                 index += 1
         if index == 0:
             raise InputError(f"{self.path}: not a single frame could be decoded.")
         self.n_frames, self.exact = index, True
 
     @abstractmethod
-    def _read(self, start: int) -> Iterator[Read]:
+    def _decode(self, start: int) -> Generator[DecodedFrame, None, None]:
         """Yield all frames; those before number ``start`` may have no pixels."""
 
     def _files(self) -> list[Path]:
         return [self.path]
-
-
-def turned(pixels: NDArray[PixelT], turn: int) -> NDArray[PixelT]:
-    """Turn a picture counterclockwise by ``turn % 4`` quarters, after a left-right flip if ``turn`` is above 3."""
-    if turn >= 4:
-        pixels = pixels[:, ::-1]
-    return np.ascontiguousarray(np.rot90(pixels, turn % 4))

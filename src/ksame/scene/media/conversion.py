@@ -1,0 +1,121 @@
+"""From the pixels of a frame, and the decoded frame they were made from, to the frame that is encoded.
+
+Only touched pixels go through RGB and back. The rest of the planes is that of the source, with all its bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from av.video.frame import VideoFrame
+from av.video.reformatter import VideoReformatter
+from numpy.typing import NDArray
+
+from ksame.pictures import Pixels, orient
+from ksame.scene.media.source import ColourSpace, Media
+
+_GRID = 16
+"""Pixels to whose multiples the part that was changed is rounded: chroma planes have half as many."""
+
+
+@dataclass(frozen=True, eq=False)
+class OutputFrame:
+    """A frame to be written; see :meth:`ksame.scene.media.Output.write`."""
+
+    pixels: Pixels
+    native: VideoFrame | None = None
+    touched: NDArray[np.bool_] | None = None
+
+
+class FrameConverter:
+    """Makes frames of one pixel format and colour space, or RGB where ``colours`` is None."""
+
+    def __init__(self, media: Media, pixel_format: str, colours: ColourSpace | None) -> None:
+        self._source = None if media.stream is None else media.stream.colours
+        self._orientation = media.orientation
+        self._pixel_format = pixel_format
+        self._colours = colours
+        self._from_rgb = VideoReformatter()
+        self._from_native = VideoReformatter()
+
+    def convert(self, frame: OutputFrame) -> VideoFrame:
+        """Return the frame to be encoded."""
+        if frame.native is None or frame.touched is None or self._colours is None or self._source is None:
+            return self._converted_rgb(frame.pixels)
+        source = reformat(self._from_native, frame.native, self._pixel_format, self._source, self._colours)
+        merged = VideoFrame(frame.pixels.shape[1], frame.pixels.shape[0], self._pixel_format)
+        window = _window(frame.touched)
+        changed = None if window is None else self._converted_rgb(frame.pixels[window])
+        for number in range(len(merged.planes)):
+            values = _plane_values(merged, number)
+            values[:] = orient(_plane_values(source, number), self._orientation)
+            if window is not None and changed is not None:
+                steps = [-(-frame.touched.shape[axis] // values.shape[axis]) for axis in (0, 1)]
+                part = values[tuple(slice(w.start // n, -(-w.stop // n)) for w, n in zip(window, steps, strict=True))]
+                where = _subsampled(frame.touched[window], part.shape, steps)
+                np.copyto(part, _plane_values(changed, number), where=where)
+        return merged
+
+    def _converted_rgb(self, pixels: Pixels) -> VideoFrame:
+        frame = VideoFrame.from_numpy_buffer(np.ascontiguousarray(pixels), format="rgb24")
+        if self._colours is None:
+            return self._from_rgb.reformat(frame, format=self._pixel_format)
+        return reformat(self._from_rgb, frame, self._pixel_format, self._colours.as_rgb, self._colours)
+
+
+def reformat(
+    reformatter: VideoReformatter,
+    frame: VideoFrame,
+    pixel_format: str,
+    source: ColourSpace,
+    target: ColourSpace,
+    size: tuple[int | None, int | None] = (None, None),
+) -> VideoFrame:
+    """Convert a frame to another pixel format, colour space and size."""
+    return reformatter.reformat(
+        frame,
+        width=size[0],
+        height=size[1],
+        format=pixel_format,
+        src_colorspace=source.swscale_matrix,
+        dst_colorspace=target.swscale_matrix,
+        src_color_range=source.range,
+        dst_color_range=target.range,
+    )
+
+
+def _plane_values(frame: VideoFrame, number: int) -> NDArray[Any]:
+    plane = frame.planes[number]
+    rows = np.frombuffer(memoryview(plane), dtype=np.uint8)[: plane.line_size * plane.height]
+    dtype = np.uint16 if frame.format.components[0].bits > 8 else np.uint8
+    return rows.reshape(plane.height, plane.line_size).view(dtype)[:, : plane.width]
+
+
+def _window(touched: NDArray[np.bool_]) -> tuple[slice, slice] | None:
+    """Return the part of a picture with all touched pixels, and some round it; None where there are none.
+
+    It begins where values of all planes do, and colours that are spread over neighbours are spread as in the whole.
+    """
+    left, top, width, height = cv2.boundingRect(touched.view(np.uint8))
+    if not width * height:
+        return None
+    first, last = ((top, left), (top + height, left + width))
+    rows, columns = (
+        slice(max(0, low // _GRID - 1) * _GRID, min((high // _GRID + 2) * _GRID, length))
+        for low, high, length in zip(first, last, touched.shape, strict=True)
+    )
+    return rows, columns
+
+
+def _subsampled(touched: NDArray[np.bool_], shape: tuple[int, ...], steps: Sequence[int]) -> NDArray[np.bool_]:
+    """Return which values of a plane belong to a touched pixel; a plane may have half as many rows and columns."""
+    if steps == [1, 1]:
+        return touched
+    padding = [(0, shape[axis] * steps[axis] - touched.shape[axis]) for axis in (0, 1)]
+    padded = np.pad(touched, padding) if any(after for _, after in padding) else touched
+    columns = np.logical_or.reduce([padded[:, i :: steps[1]] for i in range(steps[1])])
+    return np.asarray(np.logical_or.reduce([columns[i :: steps[0]] for i in range(steps[0])]))

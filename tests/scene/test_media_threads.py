@@ -1,0 +1,70 @@
+"""The thread that decodes ahead and the one that encodes behind: in order, a few frames only, up to the first error."""
+
+import threading
+import time
+
+import pytest
+
+from ksame.scene.media.threads import EncoderThread, prefetch
+
+
+def counting(n, made):
+    for i in range(n):
+        made.append(i)
+        yield i
+
+
+def test_prefetched_items_come_in_order_and_few_are_made_before_they_are_asked_for():
+    made = []
+    for i in (items := prefetch(counting(50, made), 3)):
+        assert len(made) <= i + 1 + 3
+        if i == 20:
+            break
+    items.close()
+    assert len(made) <= 24
+    assert list(prefetch(counting(7, []), 3)) == list(range(7))
+
+
+def test_an_error_in_the_middle_reaches_the_caller_after_what_came_before_it():
+    def failing():
+        yield from range(3)
+        raise ValueError("broken")
+
+    items = prefetch(failing(), 2)
+    assert [next(items) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="broken"):
+        next(items)
+
+
+def test_nothing_is_encoded_after_an_error_and_the_error_is_raised():
+    encoded, gate = [], threading.Event()
+
+    def encode(item):
+        gate.wait(5)
+        if item == 2:
+            raise OSError("disk full")
+        encoded.append(item)
+
+    thread = EncoderThread(encode, 8)
+    for item in range(5):
+        thread.put(item)
+    gate.set()
+    with pytest.raises(OSError, match="disk full"):
+        thread.close()
+    assert encoded == [0, 1]
+
+
+def test_the_encoder_holds_the_caller_back():
+    started, encoded = [], []
+
+    def encode(item):
+        time.sleep(0.01)
+        encoded.append(item)
+
+    thread = EncoderThread(encode, 2)
+    for item in range(10):
+        thread.put(item)
+        started.append(item)
+        assert len(started) - len(encoded) <= 4
+    thread.close()
+    assert encoded == list(range(10))
