@@ -29,7 +29,6 @@ from typer.testing import CliRunner
 
 from drawn import drawn_faces
 from ksame.app.cli import app
-from ksame.audit.scenes import read_linkage
 from ksame.errors import ExitCode, InputError
 from ksame.faces.faceset import quantise
 from ksame.faces.folder import list_entries
@@ -37,9 +36,10 @@ from ksame.faces.landmarks import EYES_AND_NOSE
 from ksame.faces.reading import encode_png
 from ksame.models import Source
 from ksame.privacy.certificate import Certificate
+from ksame.scene.at_risk import from_csv
 from ksame.scene.certificate import SceneCertificate
+from ksame.scene.linkage import read_linkage
 from ksame.scene.looking import read_tracks, write_tracks
-from ksame.scene.risk import from_csv
 from ksame.scene.sightings import N_POINTS, Cast, Person, Track
 from scene_release import write_scene_release
 

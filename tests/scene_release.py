@@ -8,15 +8,14 @@ from PIL import Image
 from ksame.files import hash_tree
 from ksame.heads import HEAD
 from ksame.models import SFace
-from ksame.scene.certificate import certify, write_certificate
+from ksame.scene.at_risk import KEPT, AtRisk, Shown, as_csv
+from ksame.scene.certificate import certify
 from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Plan, Treatment
 from ksame.scene.config import JobConfig
-from ksame.scene.exposure import KEPT, Shown
 from ksame.scene.linkage import link
 from ksame.scene.people import Everyone
 from ksame.scene.result import FileResult, JobResult
-from ksame.scene.risk import AtRisk, as_csv
 from ksame.scene.sightings import Cast, Person
 
 PLANS = {
@@ -47,7 +46,7 @@ def write_scene_release(base: Path) -> Path:
     choice = Choice(PLANS, {"P1": 0, "P2": 0, "P3": 0}, {"P1": 0.1, "P2": 0.2, "P3": 0.15}, COUNTED, JUDGE)
     result = JobResult(tuple(done), {}, choice, everyone, tuple(casts), 5)
     certificate = certify(result, JobConfig(), folder)
-    write_certificate(certificate, folder / "certificate.json")
+    certificate.write(folder / "certificate.json")
     folder.with_name(f"{folder.name}.at-risk.csv").write_text(as_csv([(d.output.name, d.at_risk) for d in done]))
     link(result, certificate).write(base / "link.json")
     return folder

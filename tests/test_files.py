@@ -88,7 +88,7 @@ def test_a_writer_that_stops_half_way_leaves_nothing(tmp_path):
 def test_a_file_that_must_stay_is_not_replaced(tmp_path):
     path = tmp_path / "secret"
     write_atomic(path, b"one", replace=False)
-    with pytest.raises(OutputError, match=r"exists, and is not replaced. Choose another name"):
+    with pytest.raises(OutputError, match=r"exists, and is never overwritten. Choose another"):
         write_atomic(path, b"two", replace=False)
     assert path.read_bytes() == b"one"
     assert names(tmp_path) == ["secret"]
@@ -167,20 +167,23 @@ def test_a_folder_appears_whole_with_one_time(tmp_path):
 
 
 def test_a_folder_that_fails_leaves_what_stood_there(tmp_path, monkeypatch):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "old").touch()
-    with pytest.raises(KeyboardInterrupt), build_folder(tmp_path / "out"):
+    out, rename = tmp_path / "out", files.Path.rename
+    out.mkdir()
+    (out / "old").touch()
+    with pytest.raises(KeyboardInterrupt), build_folder(out):
         raise KeyboardInterrupt
-    assert names(tmp_path / "out") == ["old"]
+    assert names(out) == ["old"]
 
-    def full(*_):
-        raise OSError(28, "No space left on device")
+    def refuse(path, target):
+        if target == out and not path.name.endswith(".old"):
+            raise OSError(5, "Input/output error")
+        return rename(path, target)
 
-    monkeypatch.setattr(files.Path, "replace", full)
-    with pytest.raises(OutputError, match="cannot be written"), build_folder(tmp_path / "out"):
+    monkeypatch.setattr(files.Path, "rename", refuse)
+    with pytest.raises(OutputError, match="cannot be written"), build_folder(out):
         pass
     assert names(tmp_path) == ["out"]
-    assert names(tmp_path / "out") == ["old"]
+    assert names(out) == ["old"]
 
 
 def test_a_finished_file_or_folder_takes_the_place_of_another(tmp_path):

@@ -7,8 +7,6 @@
 0.25
 """
 
-__version__ = "0.1.0"
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +16,7 @@ from ksame.photographs import load_photographs
 from ksame.privacy import Certificate, Linkage, Release, read_release, write_release
 from ksame.recipes import METHODS, Recipe, recipe
 from ksame.synthetic import synthetic
+from ksame.version import __version__
 
 if TYPE_CHECKING:
     from ksame.audit import audit
@@ -36,6 +35,7 @@ __all__ = [
     "Release",
     "ReleaseOptions",
     "Template",
+    "__version__",
     "audit",
     "deidentify",
     "deidentify_media",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 import secrets
 import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ksame import __version__
 from ksame.arrays import FloatArray
 from ksame.draft import Draft, protect
 from ksame.errors import (
@@ -35,14 +33,14 @@ from ksame.privacy.certificate import (
 )
 from ksame.privacy.homogeneity import homogeneity
 from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, sealed
-from ksame.privacy.memory import compared
 from ksame.privacy.models import Evidence, KAnonymity, NoGuarantee, PrivacyModel, patterns
-from ksame.privacy.release import Release, encode_release, face_name, hashes_of
+from ksame.privacy.release import Release, compared, encode_release, face_name, hashes_of
 from ksame.privacy.rounding import rough
 from ksame.privacy.series import Occasion, continued, split
 from ksame.progress import Track, silent
 from ksame.recipes import METHODS, Recipe
 from ksame.spaces import EigenSpace, FaceModels, FaceModelSpace, FaceSpace, PixelSpace
+from ksame.version import software
 
 
 @dataclass(frozen=True)
@@ -192,7 +190,7 @@ def _next_release(faces: FaceSet, run: _Run, after: Linkage) -> tuple[Release, L
                     f"falls from 1/{series.k} to 1/{round(1.0 / (certificate.promise.bound or 1.0))}."
                 )
                 warnings.warn(notes[-1], PrivacyWarning, stacklevel=3)
-    return continued(after, added, Occasion(method, provenance.unreadable, tuple(notes), _software()), waiting)
+    return continued(after, added, Occasion(method, provenance.unreadable, tuple(notes)), waiting)
 
 
 def _require_people(newcomers: FaceSet, recipe: Recipe, k: int) -> None:
@@ -269,7 +267,7 @@ def _certify(
         warnings=(*provenance.warnings, *draft.warnings),
         files=hashes,
         digest=release_digest(hashes),
-        software=_software(),
+        software=software("numpy"),
     )
     linkage = Linkage(
         release_digest=certificate.digest,
@@ -317,10 +315,6 @@ def _method(run: _Run, space: FaceSpace) -> MethodRecord:
         reference="the faces themselves" if run.reference is None else "other people",
         labels=run.provenance.labels,
     )
-
-
-def _software() -> dict[str, str]:
-    return {"ksame": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
 def _warn_full_rank(recipe: Recipe, space: FaceSpace, n: int) -> None:

@@ -15,7 +15,7 @@ from PIL import Image
 from tools.talking_head import write_talking_head
 
 from ksame.errors import UsageError
-from ksame.scene.certificate import scene_certificate_schema
+from ksame.scene.certificate import SceneCertificate
 from ksame.scene.paths import find_inputs, output_paths
 
 FRAMES = 24
@@ -102,7 +102,7 @@ def test_nothing_of_the_original_slips_into_what_is_published(done):
     for name in ("safe.mp4", "safe.certificate.json"):
         assert MARK.encode() not in (done / name).read_bytes()
     certificate = json.loads((done / "safe.certificate.json").read_text())
-    jsonschema.validate(certificate, scene_certificate_schema())
+    jsonschema.validate(certificate, SceneCertificate.shipped_schema())
     assert list(certificate["files"]) == ["safe.mp4"]
     assert (certificate["k"], certificate["k_real"], certificate["counts"]["replaced"]) == (10, 1, 1)
     assert certificate["likeness"]["recognised"] is False

@@ -1,5 +1,4 @@
 import json
-import os
 import resource
 import shutil
 import signal
@@ -13,8 +12,8 @@ from typer.testing import CliRunner
 
 from ksame import METHODS, __version__
 from ksame.app.cli import app
-from ksame.errors import ExitCode
-from ksame.privacy import linkage
+from ksame.errors import ExitCode, OutputError
+from ksame.privacy import Linkage
 
 
 def left_in(folder: Path) -> set[str]:
@@ -224,7 +223,7 @@ def test_3_when_the_promise_holds_for_some_faces_and_the_others_are_named(run, p
     assert result.stderr.count("its k posteriors differ by more than epsilon") == withheld
 
 
-@pytest.mark.parametrize("where", ["file/out", "/proc/ksame/out", "x" * 250, "y" * 300])
+@pytest.mark.parametrize("where", ["file/out", "/proc/ksame/out", "y" * 300])
 def test_1_for_output_that_cannot_be_written(people, tmp_path, where):
     (tmp_path / "file").write_text("no folder")
     result = CliRunner().invoke(app, ["release", str(people), "-o", str(tmp_path / where), "-k", "3"])
@@ -283,16 +282,15 @@ def test_130_when_interrupted_while_writing_and_nothing_is_left_behind(people, t
 
 
 def test_1_and_no_half_link_table_when_the_disk_is_full(published, tmp_path, monkeypatch):
-    table = linkage.Linkage.read(published.linkage)
+    table = Linkage.read(published.linkage)
 
-    def full(handle, *_, **__):
-        os.close(handle)
+    def full(*_):
         raise OSError(28, "full")
 
-    monkeypatch.setattr(linkage.os, "fdopen", full)
-    with pytest.raises(linkage.OutputError, match=r"cannot be written \(full\)"):
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OutputError, match=r"cannot be written \(full\)"):
         table.write(tmp_path / "half.json")
-    assert not (tmp_path / "half.json").exists()
+    assert not [path for path in tmp_path.iterdir() if "half" in path.name]
 
 
 def test_0_as_a_process_of_its_own(start, people, tmp_path):

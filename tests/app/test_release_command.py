@@ -11,8 +11,8 @@ from PIL import Image
 
 from ksame import METHODS, Linkage
 from ksame.faces.reading import decode_png
-from ksame.privacy.certificate import Certificate, certificate_schema
-from ksame.privacy.release import EPOCH
+from ksame.files import EPOCH
+from ksame.privacy.certificate import Certificate
 
 # Five bytes and more: shorter words turn up in compressed pictures by chance.
 SECRETS = [b"photo", b"-Zk9-", b"citizen", b"n-Qx7", b"femme", b"homme", b"e-Wq3", b"n-Wq4", b"m-Wq5", b"d-Wq6"]
@@ -76,16 +76,16 @@ def test_metadata_of_the_originals_does_not_reach_the_release(run, people, tmp_p
 
 
 def test_the_certificate_meets_the_shipped_schema(published):
-    jsonschema.validate(published.certificate, certificate_schema())
+    jsonschema.validate(published.certificate, Certificate.shipped_schema())
 
 
 def test_the_shipped_schema_is_the_models_own():
-    assert certificate_schema() == Certificate.model_json_schema(by_alias=True)
+    assert Certificate.shipped_schema() == Certificate.model_json_schema(by_alias=True)
 
 
 def test_the_schema_refuses_what_does_not_belong(published):
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**published.certificate, "subjects": ["ann"]}, certificate_schema())
+        jsonschema.validate({**published.certificate, "subjects": ["ann"]}, Certificate.shipped_schema())
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_every_recipe_releases_certifies_tells_nothing_and_verifies(run, people,
     result = run("release", people, "-o", tmp_path / "out", "-m", name, *words, "--link-table", link)
     assert result.exit_code in (0, 3), result.stderr
     certificate = json.loads((tmp_path / "out" / "certificate.json").read_bytes())
-    jsonschema.validate(certificate, certificate_schema())
+    jsonschema.validate(certificate, Certificate.shipped_schema())
     assert certificate["method"]["name"] == name
     for data in contents(tmp_path / "out").values():
         assert not [secret for secret in SECRETS if secret in data]
@@ -249,7 +249,7 @@ def test_a_link_table_is_never_overwritten(run, people, tmp_path):
 
 def test_a_link_table_that_cannot_be_written_leaves_no_release_either(run, people, tmp_path):
     words = ("release", people, "-o", tmp_path / "out", "-k", 3, "--link-table", tmp_path / "nowhere" / "linkage.json")
-    assert "link table cannot be written" in run(*words, code=1).stderr
+    assert "linkage.json: cannot be written" in run(*words, code=1).stderr
     assert nothing_left(tmp_path)
 
 

@@ -11,10 +11,10 @@ from ksame.audit.crops import _guess, choose_cropper
 from ksame.audit.judging import SAME_PHOTOGRAPH, JudgedAttack, conclude
 from ksame.audit.pairing import Pairing, pair_images
 from ksame.audit.result import AttackRecord
-from ksame.audit.scenes import promise_of, read_linkage
+from ksame.audit.scenes import promise_of
 from ksame.errors import InputError, UsageError
 from ksame.scene.certificate import SceneCertificate
-from ksame.scene.linkage import SceneLinkage
+from ksame.scene.linkage import SceneLinkage, read_linkage
 from scene_release import write_scene_release
 
 

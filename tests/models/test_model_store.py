@@ -63,8 +63,8 @@ def test_a_missing_model_is_pulled_once(tmp_path):
 def test_each_file_is_hashed_once_but_a_changed_file_again(tmp_path, monkeypatch):
     file = toy_store(tmp_path).path("toy")
     count = []
-    original = hashlib.sha256
-    monkeypatch.setattr(store_module.hashlib, "sha256", lambda *data: count.append(1) or original(*data))
+    original = store_module.sha256_of
+    monkeypatch.setattr(store_module, "sha256_of", lambda *files: count.append(1) or original(*files))
     for _ in range(3):
         assert toy_store(tmp_path, never).path("toy") == file
     assert len(count) == 1

@@ -16,7 +16,7 @@ from ksame.scene.linkage import SceneLinkage
 from ksame.scene.people import Everyone
 from ksame.scene.result import FileResult, JobResult
 from ksame.scene.sightings import Cast, Person
-from ksame.scene.verification import certificate_of, verify_scenes
+from ksame.verification import certificate_of, verify
 from scene_release import write_scene_release
 
 
@@ -28,7 +28,7 @@ def released(tmp_path):
 
 def found(folder, linked=False):
     table = SceneLinkage.read(folder.parent / "link.json") if linked else None
-    return verify_scenes(folder / "certificate.json", linkage=table)
+    return verify(folder / "certificate.json", linkage=table)
 
 
 def wrong(folder, linked=False):
@@ -162,15 +162,15 @@ def test_beside_a_single_output_nothing_else_is_looked_at(released):
     os.mkfifo(released / "pipe")
     path = certificate_of(released / "000001.png")
     assert path == released / "000001.certificate.json"
-    assert passed(verify_scenes(path))
+    assert passed(verify(path))
 
 
 @pytest.mark.parametrize("data", [b"[" * 100_000, b'{"schema":' * 100_000, b"\xff", b""])
 def test_what_is_no_certificate_is_no_traceback(released, data):
     (released / "certificate.json").write_bytes(data)
-    assert certificate_of(released) is None
-    with pytest.raises(InputError, match="not a valid certificate of scenes"):
-        verify_scenes(released / "certificate.json")
+    for path in (released, released / "certificate.json"):
+        with pytest.raises(InputError, match="not a valid certificate"):
+            verify(path)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
@@ -178,15 +178,15 @@ def test_a_number_that_is_none_is_refused(released, number):
     forge(released, "likeness", "threshold", to="MARK")
     file = released / "certificate.json"
     file.write_text(file.read_text().replace('"MARK"', number))
-    with pytest.raises(InputError, match="not a valid certificate of scenes"):
-        verify_scenes(file)
+    with pytest.raises(InputError, match="not a valid certificate"):
+        verify(file)
 
 
 def test_one_thing_said_twice_is_refused(released):
     file = released / "certificate.json"
     file.write_text(file.read_text().replace('"k": 10', '"k": 10, "k": 100'))
     with pytest.raises(InputError, match="'k' is said twice"):
-        verify_scenes(file)
+        verify(file)
 
 
 def test_leaving_everyone_is_not_called_a_mask():
@@ -204,3 +204,11 @@ def test_a_link_certified_as_a_link_is_found(released, tmp_path):
     (released / "000003.png").symlink_to(tmp_path / "link.json")
     forge(released, "files", "000003.png", to="a link")
     assert "no file changed" in wrong(released)
+
+
+def test_what_a_killed_run_left_of_a_certificate_is_gone_when_it_is_written_again(released):
+    for name in (".certificate.json.0123abcd.part", ".certificate.sig.0123abcd.part"):
+        (released / name).write_bytes(b"half")
+    assert wrong(released) == {"no file added"}
+    SceneCertificate.read(released / "certificate.json").write(released / "certificate.json")
+    assert wrong(released) == set()

@@ -90,7 +90,7 @@ def audit_command(options: AuditCommand) -> None:
     """
     from ksame.audit import AuditConfig, Pairing, audit, pair_images
     from ksame.audit.report import require_place
-    from ksame.audit.scenes import read_linkage
+    from ksame.scene.linkage import read_linkage
 
     if options.view not in _VIEWS:
         raise UsageError(f"--view must be one of {', '.join(_VIEWS)}. Got {options.view!r}.")

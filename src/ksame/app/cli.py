@@ -10,26 +10,22 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column, Table
 
-from ksame import __version__
 from ksame.app import audit as auditing
 from ksame.app import models, talk
 from ksame.app.options import SETS, described, level_help, with_options
 from ksame.app.reproduce import reproduce_command
 from ksame.app.scene import deidentify_command, people_command
 from ksame.app.source import parse_size
-from ksame.app.verdict import tell_findings, verify_scene_command
-from ksame.claims import rebuild_recipe
+from ksame.app.verdict import tell_findings
 from ksame.errors import ExitCode, UsageError
 from ksame.heads import COVERS
 from ksame.methods import Select
 from ksame.models import RECOGNISERS
 from ksame.parameters import specs
 from ksame.privacy.findings import passed
-from ksame.privacy.linkage import Linkage
-from ksame.privacy.release import read_release
 from ksame.privacy.signing import load_public_key
 from ksame.recipes import METHODS
-from ksame.verification import verify
+from ksame.version import __version__
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -160,23 +156,27 @@ def verify_command(
     faces is repeated; for photographs and video the link table shows whether as many real people share a face as
     certified.
     """
-    from ksame.scene.verification import certificate_of
+    from ksame.app.source import Request, load_reference, load_source
+    from ksame.privacy.certificate import Certificate
+    from ksame.scene.certificate import read_certificate
+    from ksame.scene.linkage import read_linkage
+    from ksame.verification import certificate_of, rebuild_recipe, verify
 
     template = parse_size(size)
-    scene = certificate_of(folder)
-    if scene is not None:
-        verify_scene_command(scene, linkage, key, repeated=originals is not None, as_json=as_json)
-        return
+    certificate, _ = read_certificate(certificate_of(folder))
+    if originals is not None and not isinstance(certificate, Certificate):
+        raise UsageError(
+            "--originals is for releases of faces. To compare photographs and video byte for byte, repeat the command "
+            "with the seed in the link table."
+        )
     if originals is not None and linkage is None:
         raise UsageError("Originals can only be compared with the help of the link table; add --linkage.")
-    from ksame.app.source import Request, load_reference, load_source
-
-    secret = None if linkage is None else Linkage.read(linkage)
+    secret = None if linkage is None else read_linkage(linkage)
     public_key = None if key is None else load_public_key(key)
     with talk.working("verifying"):
         findings = verify(folder, linkage=secret, key=public_key)
-    if originals is not None and passed(findings):  # a certificate that does not hold names no run to repeat
-        made_with = rebuild_recipe(read_release(folder)[0].certificate)
+    if originals is not None and isinstance(certificate, Certificate) and passed(findings):  # else it names no run
+        made_with = rebuild_recipe(certificate)
         given = load_source(Request(originals, labels, template, skip_unreadable=True), made_with)
         others = None if reference is None else load_reference(reference, given.faces, made_with)
         with talk.working("repeating the run"):

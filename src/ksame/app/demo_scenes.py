@@ -13,7 +13,7 @@ from ksame.app.scene_report import show
 from ksame.errors import OutputError, PrivacyWarning
 from ksame.privacy.findings import passed
 from ksame.scene.release import ReleaseOptions, deidentify_media
-from ksame.scene.verification import verify_scenes
+from ksame.verification import verify
 
 
 def demo_scenes(folder: Path, *, force: bool) -> None:
@@ -29,7 +29,7 @@ def demo_scenes(folder: Path, *, force: bool) -> None:
         warnings.simplefilter("ignore", PrivacyWarning)  # nobody's secrets are on this sheet
         release = deidentify_media(before, f"{after}/", options=options, on_progress=on_progress)
     show(release)
-    good = passed(verify_scenes(release.paths.certificate))
+    good = passed(verify(release.paths.certificate))
     talk.say(
         f"before       {escape(str(before))}\n"
         f"after        {escape(str(after))} ({'verified' if good else 'NOT VERIFIED'})\n"

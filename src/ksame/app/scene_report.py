@@ -9,11 +9,10 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from ksame.app import talk
-from ksame.scene.certificate import frames_at_risk, frames_damaged
+from ksame.scene.at_risk import WHOLE_FILE, AtRisk, count_risks
 from ksame.scene.composing import Treatment
 from ksame.scene.release import MediaRelease
 from ksame.scene.result import FileResult, JobResult
-from ksame.scene.risk import WHOLE_FILE, AtRisk
 from ksame.scene.sightings import in_order
 
 _SHOWN = 20
@@ -63,7 +62,7 @@ def for_machines(release: MediaRelease) -> dict[str, Any]:
                 "kept": [one.person for one in done.shown],
                 "kept_because": {one.person: one.reason for one in done.shown},
                 "lost": list(done.losses),
-                "frames_at_risk": frames_at_risk(done.at_risk),
+                "frames_at_risk": count_risks([done.at_risk])["frames_at_risk"],
                 "at_risk": [
                     {"person": r.person, "frames": [r.first, r.last], "seconds": [r.start, r.end], "reason": r.reason}
                     for r in done.at_risk
@@ -117,10 +116,10 @@ def show(release: MediaRelease) -> None:
 
 
 def _risk_words(done: FileResult) -> str:
-    frames, black = frames_at_risk(done.at_risk), frames_damaged(done.at_risk)
-    words = [f"{frames} frames"] if frames else []
-    words += [f"{black} black"] if black else []
-    words += ["no face"] if any(one.person == WHOLE_FILE for one in done.at_risk) else []
+    counts = count_risks([done.at_risk])
+    words = [f"{counts['frames_at_risk']} frames"] if counts["frames_at_risk"] else []
+    words += [f"{counts['frames_damaged']} black"] if counts["frames_damaged"] else []
+    words += ["no face"] if counts["without_faces"] else []
     return ", ".join(words) or "–"
 
 

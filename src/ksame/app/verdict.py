@@ -10,30 +10,8 @@ import typer
 from rich.table import Table
 
 from ksame.app import talk
-from ksame.errors import ExitCode, UsageError
+from ksame.errors import ExitCode
 from ksame.privacy.findings import Finding, conclusion, passed
-from ksame.privacy.signing import load_public_key
-
-
-def verify_scene_command(
-    certificate: Path, linkage: Path | None, key: Path | None, *, repeated: bool, as_json: bool
-) -> None:
-    """Check photographs and recordings against their certificate."""
-    from ksame.scene.linkage import SceneLinkage
-    from ksame.scene.verification import verify_scenes
-
-    if repeated:
-        raise UsageError(
-            "--originals is for releases of faces. To compare photographs and video byte for byte, repeat the command "
-            "with the seed in the link table."
-        )
-    with talk.working("verifying"):
-        findings = verify_scenes(
-            certificate,
-            key=None if key is None else load_public_key(key),
-            linkage=None if linkage is None else SceneLinkage.read(linkage),
-        )
-    tell_findings(certificate, findings, as_json=as_json)
 
 
 def tell_findings(what: Path, findings: Sequence[Finding], *, as_json: bool) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.arrays import ByteArray, FloatArray
-from ksame.errors import InputError, OutputError
+from ksame.errors import InputError
 from ksame.faces.faceset import FaceSet, quantise
+from ksame.files import make_folder, open_atomic
 from ksame.models import Recogniser as Network
 from ksame.models import detect, five_points
 from ksame.models.landmarker import N_POINTS
@@ -49,17 +48,9 @@ class EmbeddingCache:
         """Write new vectors to the file, if there is one; the old file stands until the new one is complete."""
         if self.file is None or len(self.vectors) == self._saved:
             return
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=self.file.name, suffix=".part")
-            try:
-                with os.fdopen(handle, "wb") as stream:
-                    np.savez(stream, **self.vectors)  # type: ignore[arg-type]
-                Path(name).replace(self.file)
-            finally:
-                Path(name).unlink(missing_ok=True)
-        except OSError as error:
-            raise OutputError(f"{self.file}: the vectors cannot be kept ({error.strerror}).") from error
+        make_folder(self.file.parent)
+        with open_atomic(self.file, private=True) as stream:
+            np.savez(stream, **self.vectors)  # type: ignore[arg-type]
         self._saved = len(self.vectors)
 
 

@@ -7,7 +7,6 @@ Anonymization Reversibility", 2022). Any recogniser then compares what the netwo
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from ksame.arrays import ByteArray, FloatArray
 from ksame.attacks.base import Recogniser, Remarking
 from ksame.errors import InputError, ModelError
 from ksame.faces.faceset import FaceSet
+from ksame.files import sha256_of
 from ksame.geometry import warp
 from ksame.models import Face, FaceDetector
 from ksame.models.pictures import as_rgb8
@@ -73,7 +73,7 @@ class Restorer:
         self._file = Path(file)
         self.name = self._file.stem if name is None else name
         self._session = session(self._file)
-        self.sha256 = hashlib.sha256(self._file.read_bytes()).hexdigest()
+        self.sha256 = sha256_of(self._file)
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         shape = list(inputs[0].shape)
         if len(inputs) != 1 or len(outputs) != 1 or not _square(shape):

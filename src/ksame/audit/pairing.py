@@ -10,15 +10,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ksame.audit.result import NotJudged
-from ksame.audit.scenes import AnyCertificate, AnyLinkage, read_certificate, scene_pairs
+from ksame.audit.scenes import scene_pairs
 from ksame.audit.tables import Labels, read_labels, read_pairs
 from ksame.errors import InputError, UsageError
 from ksame.faces.faceset import FaceSet
 from ksame.faces.reading import SUFFIXES, StrPath, read_image
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import CERTIFICATE, SHEET
-from ksame.scene.certificate import SceneCertificate
-from ksame.scene.linkage import SceneLinkage
+from ksame.scene.certificate import AnyCertificate, SceneCertificate, read_certificate
+from ksame.scene.linkage import AnyLinkage, SceneLinkage
 
 ImageSource = Path | str | FaceSet
 """A folder of pictures, or faces in memory."""
@@ -210,7 +210,7 @@ def _with_row(picture: LazyImage, row: Mapping[str, str] | None, otherwise: str)
 def _certificate(released: ImageSource) -> AnyCertificate | None:
     if isinstance(released, FaceSet) or not (Path(released) / CERTIFICATE).is_file():
         return None
-    return read_certificate(Path(released) / CERTIFICATE)
+    return read_certificate(Path(released) / CERTIFICATE)[0]
 
 
 def _not_pictures(certificate: AnyCertificate | None) -> list[NotJudged]:

@@ -14,8 +14,9 @@ from ksame.attacks import SCENARIOS
 from ksame.audit.charts import cmc_chart, diversity_chart, poc_chart
 from ksame.audit.judging import REPEATED, is_direct
 from ksame.audit.result import AccuracyRecord, AttackRecord, AuditResult, Exposed
-from ksame.errors import OutputError, UsageError
+from ksame.errors import UsageError
 from ksame.faces.reading import StrPath
+from ksame.files import make_folder, write_atomic
 from ksame.utility.poc import PocPoint, poc
 
 NUMBERS = "audit.json"
@@ -87,18 +88,9 @@ def write_report(result: AuditResult, report: StrPath) -> None:
     """Write the page, and ``audit.json`` beside it; each appears whole or not at all, readable by its owner only."""
     report = Path(report)
     contents = {report: render_report(result).encode(), report.with_name(NUMBERS): result.to_json()}
-    try:
-        report.parent.mkdir(parents=True, exist_ok=True)
-        for path, data in contents.items():
-            part = path.with_name(f".{path.name}.part")
-            try:
-                part.touch(mode=0o600)
-                part.write_bytes(data)
-                part.replace(path)
-            finally:
-                part.unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputError(f"{report}: cannot be written ({error.strerror or error}).") from error
+    make_folder(report.parent)
+    for path, data in contents.items():
+        write_atomic(path, data, private=True)
 
 
 def _scenarios(attacks: Sequence[AttackRecord], bound: float | None) -> list[_Scenario]:

@@ -24,13 +24,13 @@ from ksame.audit.measuring import compared, measure_utility, poc_points
 from ksame.audit.pairing import BY_NAME, AuditInput, ImageSource, Pairing, pair_images
 from ksame.audit.pairs import AuditFaces, crop_pairs, face_sets
 from ksame.audit.result import AuditPlan, AuditResult, Counts
-from ksame.audit.scenes import AnyCertificate, promise_of
+from ksame.audit.scenes import promise_of
 from ksame.audit.thumbnails import thumbnails
 from ksame.errors import InputError, UsageError, seed_number
 from ksame.faces.faceset import FaceSet
 from ksame.models import Store
 from ksame.progress import Track, silent
-from ksame.scene.certificate import SceneCertificate
+from ksame.scene.certificate import AnyCertificate, SceneCertificate
 
 STANDARD = ("naive", "reverse", "parrot")
 """Scenarios of every audit, unless others are asked for."""

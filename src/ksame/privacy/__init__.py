@@ -1,6 +1,6 @@
 """What is promised, and what is published."""
 
-from ksame.privacy.certificate import Certificate, certificate_schema
+from ksame.privacy.certificate import Certificate
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.maps import EpsilonKMap, EpsilonMap, WrongMap, ZeroRecognition
 from ksame.privacy.models import Bound, Evidence, KAnonymity, NoGuarantee, PrivacyModel, Violation
@@ -20,7 +20,6 @@ __all__ = [
     "Violation",
     "WrongMap",
     "ZeroRecognition",
-    "certificate_schema",
     "read_release",
     "write_release",
 ]

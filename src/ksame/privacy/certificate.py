@@ -6,14 +6,22 @@ import json
 from collections.abc import Mapping
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ksame.errors import InputError
-from ksame.privacy.documents import read_document
+from ksame.files import remove_parts, write_atomic
+from ksame.privacy.documents import Document, Record, read_bytes, read_document
 from ksame.privacy.maps import EpsilonKMap, EpsilonMap, WrongMap, ZeroRecognition
 from ksame.privacy.models import KAnonymity, NoGuarantee, PrivacyModel
+from ksame.privacy.signing import sign
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+Kind = TypeVar("Kind", bound="CertificateCore")
 
 PROMISES: Mapping[str, type[PrivacyModel]] = {
     model.name: model for model in (KAnonymity, WrongMap, ZeroRecognition, EpsilonMap, EpsilonKMap, NoGuarantee)
@@ -24,11 +32,7 @@ LEARNED_ON = "other faces"
 """What a certificate says of a coding that was not learned on the faces it was used on."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
-
-
-class MethodRecord(_Part):
+class MethodRecord(Record):
     """What was done: recipe and public parameters."""
 
     name: str
@@ -39,7 +43,7 @@ class MethodRecord(_Part):
     labels: str | None = Field(None, description="where selected labels were predicted: how, and how often rightly")
 
 
-class Counts(_Part):
+class Counts(Record):
     """How many went in, came out, and did not."""
 
     originals: int = Field(ge=1)
@@ -52,7 +56,7 @@ class Counts(_Part):
     masked: int = Field(0, ge=0)
 
 
-class PromiseRecord(_Part):
+class PromiseRecord(Record):
     """What is promised, in numbers and in words."""
 
     model: str
@@ -87,7 +91,7 @@ class PromiseRecord(_Part):
         return promise
 
 
-class Check(_Part):
+class Check(Record):
     """One thing that was checked before the release was written."""
 
     name: str
@@ -107,7 +111,7 @@ _OF_A_SERIES = (
 )
 
 
-class Series(_Part):
+class Series(Record):
     """The place of a release among others of the same people."""
 
     number: int = Field(ge=2)
@@ -115,7 +119,58 @@ class Series(_Part):
     after: str = Field(description="digest of the release before it")
 
 
-class Certificate(_Part):
+class CertificateCore(Document):
+    """What the certificates of faces and of scenes have in common."""
+
+    expected: ClassVar[str] = "a valid certificate"
+
+    method: Record
+    counts: Record
+    warnings: tuple[str, ...]
+    files: dict[str, str] = Field(description="SHA-256 of every released file")
+    digest: str = Field(description="SHA-256 over the names and hashes of all released files")
+    software: dict[str, str]
+
+    def to_json(self) -> bytes:
+        """Return the certificate file; what is long and for machines comes last."""
+        content = self.model_dump(mode="json", by_alias=True)
+        last = {name: content.pop(name) for name in ("warnings", "files", "digest", "software")}
+        return (json.dumps({**content, **last}, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+    @classmethod
+    def from_json(cls: type[Kind], data: bytes) -> Kind:
+        """Read a certificate file."""
+        return read_document(cls, data, cls.expected)
+
+    @classmethod
+    def read(cls: type[Kind], path: Path) -> Kind:
+        """Read the certificate of this kind at a path, which is named where that fails."""
+        data = read_bytes(path, "the certificate", plain=True)
+        try:
+            return cls.from_json(data)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+
+    def write(self, path: Path, key: Ed25519PrivateKey | None = None) -> None:
+        """Write a certificate, and with a key its signature; one that was there is replaced."""
+        data, signature = self.to_json(), signature_of(path)
+        for file in (path, signature):
+            remove_parts(file)
+        if key is None:
+            signature.unlink(missing_ok=True)
+        else:
+            write_atomic(signature, sign(data, key), constant_time=True)
+        write_atomic(path, data, constant_time=True)
+
+    @classmethod
+    def shipped_schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema that ships with the package."""
+        text = files(cls.__module__.rpartition(".")[0]).joinpath("certificate.schema.json").read_text(encoding="utf-8")
+        schema: dict[str, Any] = json.loads(text)
+        return schema
+
+
+class Certificate(CertificateCore):
     """What the publisher claims about a release, and how anyone can check it."""
 
     schema_: Literal["ksame/certificate"] = Field("ksame/certificate", alias="schema")
@@ -125,20 +180,12 @@ class Certificate(_Part):
     promise: PromiseRecord
     figures: dict[str, int | float]
     checks: tuple[Check, ...]
-    warnings: tuple[str, ...]
-    files: dict[str, str] = Field(description="SHA-256 of every released file")
-    digest: str = Field(description="SHA-256 over the names and hashes of all released files")
-    software: dict[str, str]
     series: Series | None = Field(None, description="where this release continues earlier ones")
 
-    def to_json(self) -> bytes:
-        """Return the certificate file."""
-        return (self.model_dump_json(by_alias=True, indent=1) + "\n").encode()
 
-    @classmethod
-    def from_json(cls, data: bytes) -> Certificate:
-        """Read a certificate file."""
-        return read_document(cls, data, "a valid certificate")
+def signature_of(certificate: Path) -> Path:
+    """Return where the detached signature of a certificate lies."""
+    return certificate.with_suffix(".sig")
 
 
 def release_digest(hashes: Mapping[str, str]) -> str:
@@ -150,10 +197,3 @@ def release_digest(hashes: Mapping[str, str]) -> str:
     True
     """
     return sha256("".join(f"{name}\0{hashes[name]}\n" for name in sorted(hashes)).encode()).hexdigest()
-
-
-def certificate_schema() -> dict[str, Any]:
-    """Return the JSON Schema that ships with the package."""
-    text = files("ksame.privacy").joinpath("certificate.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema

@@ -1,22 +1,39 @@
-"""Reading JSON that anybody may have written: strictly, with one meaning only, and never with a traceback."""
+"""Documents in JSON that anybody may have written: read strictly, with one meaning only, never with a traceback."""
 
 from __future__ import annotations
 
 import json
 import math
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ksame.errors import InputError
 
-Document = TypeVar("Document", bound=BaseModel)
+Model = TypeVar("Model", bound=BaseModel)
+Kind = TypeVar("Kind", bound="Document")
 
 _SHOWN = 200  # characters of a foreign text that are repeated in a message
 
 
-def read_document(kind: type[Document], data: bytes, what: str) -> Document:
+class Record(BaseModel):
+    """What documents are made of: nothing can be changed or added, and every number is one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
+
+
+class Document(Record):
+    """A file that says itself what it is."""
+
+    expected: ClassVar[str]
+    """What the file should be, for messages."""
+
+    schema_: str = Field(alias="schema")
+    version: int
+
+
+def read_document(kind: type[Model], data: bytes, what: str) -> Model:
     """Return what a JSON file says.
 
     Parameters
@@ -42,6 +59,22 @@ def read_document(kind: type[Document], data: bytes, what: str) -> Document:
     except ValueError as error:
         raise InputError(f"not {what} ({str(error)[:_SHOWN]})") from error
     return found
+
+
+class _Named(BaseModel):
+    schema_: str = Field(alias="schema")
+
+
+def schema_of(data: bytes, what: str) -> str:
+    """Return the schema that a document names."""
+    return read_document(_Named, data, what).schema_
+
+
+def read_any(data: bytes, *kinds: type[Kind]) -> Kind:
+    """Return a document of the kind whose schema it names, or of the first where it names none of them."""
+    name = schema_of(data, kinds[0].expected)
+    kind = next((each for each in kinds if each.model_fields["schema_"].default == name), kinds[0])
+    return read_document(kind, data, kind.expected)
 
 
 def read_bytes(path: Path, what: str, *, plain: bool = False) -> bytes:

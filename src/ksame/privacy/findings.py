@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ksame.errors import InputError
-from ksame.privacy.certificate import release_digest
+from ksame.files import sha256_of
+from ksame.privacy.certificate import release_digest, signature_of
 from ksame.privacy.documents import read_bytes
+from ksame.privacy.rounding import DIGITS
 from ksame.privacy.signing import signed_by
 
 if TYPE_CHECKING:
@@ -63,9 +65,60 @@ def check(name: str, wrong: Sequence[str], right: str) -> Finding:
     return Finding(name, not wrong, "; ".join(wrong[:3]) + more if wrong else right)
 
 
+def broken(*rules: tuple[bool, str]) -> list[str]:
+    """Return what is wrong: the words of every rule that does not hold.
+
+    Examples
+    --------
+    >>> broken((True, "more people than faces"), (False, "no faces"))
+    ['no faces']
+    """
+    return [words for holds, words in rules if not holds]
+
+
+def differences(stated: Any, actual: Any, where: str = "") -> list[str]:
+    """Return where a certificate says something else than was found; rounded numbers agree.
+
+    Examples
+    --------
+    >>> differences({"loss": 0.12, "people": 9}, {"loss": 0.1234, "people": 8})
+    ['people: 9 certified, 8 found']
+    """
+    if isinstance(stated, Mapping) and isinstance(actual, Mapping):
+        names = sorted({*stated, *actual}, key=str)
+        inner = [(stated.get(n, "nothing"), actual.get(n, "nothing"), f"{where}.{n}".strip(".")) for n in names]
+        return [line for said, seen, place in inner for line in differences(said, seen, place)]
+    return [] if agree(stated, actual) else [f"{where}: {_short(stated)} certified, {_short(actual)} found"]
+
+
+def agree(stated: Any, actual: Any) -> bool:
+    """Return whether a certified value is one that was found, or that one rounded to two significant digits or more.
+
+    Examples
+    --------
+    >>> agree(0.12, 0.1234), agree(0.13, 0.1234), agree(0.2, 0.1234), agree(12, 13)
+    (True, True, False, False)
+    """
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (stated, actual))
+    if not numbers:
+        return type(stated) is type(actual) and stated == actual
+    if stated == actual or actual == 0:
+        return bool(stated == actual)
+    try:
+        unit = 10.0 ** (math.floor(math.log10(abs(actual))) + 1 - DIGITS)
+        return (isinstance(actual, float) or unit > 1) and bool(abs(stated - actual) <= unit * 1.001)
+    except (OverflowError, ValueError):  # no finite number, or one that no float can hold
+        return False
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
 def check_signature(certificate: Path, data: bytes, key: Ed25519PublicKey | None) -> Finding:
     """Judge the detached signature beside a certificate."""
-    path = certificate.with_suffix(".sig")
+    path = signature_of(certificate)
     if certificate.is_symlink() or path.is_symlink():
         return Finding(SIGNED, False, "the certificate or its signature is a link, which may change at any time")
     if key is None and path.exists():
@@ -101,15 +154,9 @@ def check_digest(files: Mapping[str, str], digest: str) -> Finding:
 
 
 def contents(folder: Path, only: Sequence[str] | None = None) -> dict[str, str]:
-    """Return the SHA-256 of every file below a folder, and what everything else is.
+    """Return the SHA-256 of every file below a folder, and what everything else is; ``only`` of some names in it.
 
     Nothing is read through a link, and neither is a pipe or a device.
-
-    Parameters
-    ----------
-    folder : Path
-    only : sequence of str, optional
-        Names in the folder to look at; everything by default.
     """
     found: dict[str, str] = {}
     try:
@@ -123,17 +170,9 @@ def contents(folder: Path, only: Sequence[str] | None = None) -> dict[str, str]:
                 found[name] = FOLDER
                 waiting += [f"{name}/{entry}" for entry in os.listdir(path)]  # noqa: PTH208
             elif stat.S_ISREG(mode):
-                found[name] = _sha256(path)
+                found[name] = sha256_of(path)
             else:
                 found[name] = LINK if stat.S_ISLNK(mode) else NO_FILE
     except OSError as error:
         raise InputError(f"{error.filename or folder}: cannot be read ({error.strerror}).") from error
     return found
-
-
-def _sha256(path: Path) -> str:
-    digest = sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()

@@ -23,11 +23,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.errors import InputError
+from ksame.errors import InputError, OutputError
 from ksame.faces.faceset import FaceSet, FloatArray, quantise
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.faces.reading import StrPath
 from ksame.faces.registration import Template, register
+from ksame.files import write_atomic
 
 _PATCH = Template(32, 32, ((8.0, 9.5), (24.0, 9.5), (16.0, 20.8)))  # inside every registered face, at its own scale
 _BANDS, _BITS = 32, 12
@@ -143,15 +144,11 @@ class Ledger:
             if self.file.exists():
                 raise InputError(f"{path}: {_CANNOT} (the key is gone). {_NEXT}")
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            draft = self.folder / f"key.{secrets.token_hex(8)}"
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(secrets.token_bytes(32))
-                with contextlib.suppress(FileExistsError):  # another process was faster; its key counts
-                    os.link(draft, path)
-            finally:
-                draft.unlink()
+                write_atomic(path, secrets.token_bytes(32), private=True, replace=False)
+            except OutputError as error:
+                if not path.exists():  # else another process was faster: its key counts
+                    raise OSError(str(error)) from error
         path.chmod(0o600)
         return path.read_bytes()
 

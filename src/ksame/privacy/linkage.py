@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import binascii
-import os
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from ksame.errors import InputError, OutputError, UsageError
+from ksame.errors import InputError, UsageError
 from ksame.faces.faceset import ByteArray
 from ksame.faces.reading import StrPath, decode_png
-from ksame.privacy.documents import read_bytes, read_document
+from ksame.files import write_atomic
+from ksame.privacy.documents import Document, Record, read_any, read_bytes
 
-Table = TypeVar("Table", bound=BaseModel)
 
-
-class LinkedFace(BaseModel):
+class LinkedFace(Record):
     """One released face and whom it stands for."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     released: str
     subject: str
@@ -35,35 +31,68 @@ class LinkedFace(BaseModel):
     face: str | None = Field(None, description="key of its bytes among the kept faces")
 
 
-class PastRelease(BaseModel):
+class PastRelease(Record):
     """One release of a series."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     number: int = Field(ge=1)
     digest: str
     k: int = Field(ge=1, description="how many people share each face, all releases up to this one together")
 
 
-class WithheldFace(BaseModel):
+class WithheldFace(Record):
     """An original for which no released face stands, and why."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     source: str
     subject: str
     reason: str
 
 
-class Linkage(BaseModel):
+class LinkTable(Document):
     """Everything that would undo a release: keep it secret, or do not keep it at all."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
+    release_digest: str
+    seed: int
+
+    def write(self, path: StrPath, *, again: bool = False) -> None:
+        """Write to ``path``, readable by its owner only; an existing file is refused.
+
+        With ``again``, one that holds just this is good: a resumed run may have written it before.
+        """
+        path, data = Path(path), (self.model_dump_json(by_alias=True, indent=1) + "\n").encode()
+        if not (again and path.is_file() and read_bytes(path, "the link table") == data):
+            write_atomic(path, data, private=True, replace=False)
+
+    @classmethod
+    def read(cls: type[Table], path: StrPath) -> Table:
+        """Read a link table of this kind."""
+        return read_table(Path(path), cls)
+
+
+Table = TypeVar("Table", bound=LinkTable)
+
+
+def read_table(path: Path, *kinds: type[Table]) -> Table:
+    """Read a link table of one of several kinds.
+
+    Raises
+    ------
+    InputError
+        When it is none of them.
+    """
+    data = read_bytes(path, "the link table")  # once: it may come through a pipe
+    try:
+        return read_any(data, *kinds)
+    except InputError as error:
+        raise InputError(f"{path}: {error}.") from error
+
+
+class Linkage(LinkTable):
+    """Who became whom in a release of faces, and the faces that later releases repeat."""
+
+    expected: ClassVar[str] = "a ksame link table"
 
     schema_: Literal["ksame/linkage"] = Field("ksame/linkage", alias="schema")
     version: Literal[1, 2] = 2
-    release_digest: str
-    seed: int
     faces: tuple[LinkedFace, ...]
     withheld: tuple[WithheldFace, ...] = ()
     kept: dict[str, str] = Field(
@@ -119,14 +148,19 @@ class Linkage(BaseModel):
             }
         )
 
-    def write(self, path: StrPath) -> None:
-        """Write to ``path``, readable by its owner only; an existing file is refused."""
-        write_secret(Path(path), self.model_dump_json(by_alias=True, indent=1) + "\n")
 
-    @classmethod
-    def read(cls, path: StrPath) -> Linkage:
-        """Read a link table."""
-        return read_table(cls, Path(path), "a ksame link table")
+def count_faces(faces: Sequence[LinkedFace], waiting: Sequence[WithheldFace]) -> dict[str, int]:
+    """Count faces, and originals for which none stands, under the names that certificates use."""
+    sources = sum(len(face.sources) for face in faces)
+    people = {face.subject for face in faces}
+    return {
+        "originals": sources + len(waiting),
+        "subjects": len(people | {face.subject for face in waiting}),
+        "released": len(faces),
+        "subjects_released": len(people),
+        "merged": sources - len(faces),
+        "withheld": len(waiting),
+    }
 
 
 def sealed(files: Iterable[bytes]) -> dict[str, str]:
@@ -143,28 +177,3 @@ def _opened(key: str, text: str) -> ByteArray:
     if sha256(data).hexdigest() != key:
         raise InputError("The faces in the link table were changed or damaged; use the copy that was written.")
     return decode_png(data)
-
-
-def read_table(kind: type[Table], path: Path, what: str) -> Table:
-    """Read a link table of some kind, or say that the file is not ``what`` it should be."""
-    data = read_bytes(path, "the link table")
-    try:
-        return read_document(kind, data, what)
-    except InputError as error:
-        raise InputError(f"{path}: {error}.") from error
-
-
-def write_secret(path: Path, text: str) -> None:
-    """Write a link table, readable by its owner only; an existing file is refused."""
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise OutputError(f"{path}: a file of this name exists; a link table is never overwritten.") from None
-    except OSError as error:
-        raise OutputError(f"{path}: the link table cannot be written ({error.strerror}).") from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise OutputError(f"{path}: the link table cannot be written ({error.strerror}).") from error

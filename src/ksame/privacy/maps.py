@@ -5,8 +5,9 @@ They speak of nearest-neighbour matching in one coding, against one gallery, and
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,29 +25,45 @@ _OWN_DISTANCE = (
 )
 
 
-def margins(codes: FloatArray, gallery: FaceModels, own: FloatArray, subjects: NDArray[Any]) -> FloatArray:
-    """Return how much nearer somebody else is than the true person, (n,); positive means misled.
+class _Misled(PrivacyModel):
+    """Somebody else is nearer to every released face than the person it shows."""
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n, n_features)
-    gallery : FaceModels
-    own : ndarray of shape (n,)
-        Distance of each face to the true person.
-    subjects : ndarray of shape (n,)
-        The true person of each face.
-    """
-    distances = gallery.distances(codes)
-    distances[gallery.subjects[None, :] == subjects[:, None]] = np.inf
-    return np.asarray(own - distances.min(axis=1))
+    per_face: ClassVar[bool] = True
+
+    @abstractmethod
+    def _gallery(self, evidence: Evidence) -> tuple[FaceModels, FloatArray]:
+        """Return whom faces are compared with, and the distance of each face to the person it shows, (n,)."""
+
+    def margins(self, evidence: Evidence) -> FloatArray:
+        """Return how much nearer somebody else is than the true person, (n_released,); positive means misled."""
+        gallery, own = self._gallery(evidence)
+        distances = gallery.distances(evidence.codes)
+        distances[gallery.subjects[None, :] == evidence.subjects[:, None]] = np.inf
+        return np.asarray(own - distances.min(axis=1))
+
+    def check(self, evidence: Evidence) -> list[Violation]:
+        """Compare each face with the person it shows and with everybody else."""
+        nearest = np.flatnonzero(self.margins(evidence) <= 0)
+        return [Violation(int(i), "is nearest to the person it shows") for i in nearest]
+
+    def measure(self, evidence: Evidence) -> dict[str, float]:
+        """Return the smallest margin, rounded down."""
+        smallest = float(self.margins(evidence).min())
+        return {"smallest_margin": rough_down(smallest)} if np.isfinite(smallest) else {}
 
 
 @dataclass(frozen=True)
-class ZeroRecognition(PrivacyModel):
+class ZeroRecognition(_Misled):
     """Some other original is always nearer than the true one (Sun et al. 2015, Theorem 1)."""
 
     name: ClassVar[str] = "zero-recognition"
-    per_face: ClassVar[bool] = True
+    limits: ClassVar[tuple[str, ...]] = (
+        _OWN_DISTANCE,
+        "All members of a cluster are shifted by the same vector: whoever holds the originals can find the pairs "
+        "whose differences coincide and so link nearly every face.",
+        "The released faces are all different, so nobody hides among others: this is not k-anonymity.",
+        FACE_ONLY,
+    )
 
     def risk_bound(self) -> Bound:
         """Zero, for one kind of attacker."""
@@ -62,35 +79,12 @@ class ZeroRecognition(PrivacyModel):
             "In the method's own distance every released face is nearer to somebody else than to the person it shows."
         )
 
-    def not_promised(self) -> tuple[str, ...]:
-        """Return what is known to break it."""
-        return (
-            _OWN_DISTANCE,
-            "All members of a cluster are shifted by the same vector: whoever holds the originals can find the pairs "
-            "whose differences coincide and so link nearly every face.",
-            "The released faces are all different, so nobody hides among others: this is not k-anonymity.",
-            FACE_ONLY,
-        )
-
-    def margins(self, evidence: Evidence) -> FloatArray:
-        """Return the margin of every released face, (n_released,)."""
-        own = np.array(
-            [
-                np.linalg.norm(evidence.originals.codes[list(rows)] - code, axis=1).min()
-                for rows, code in zip(evidence.sources, evidence.codes, strict=True)
-            ]
-        )
-        return margins(evidence.codes, evidence.originals, own, evidence.subjects)
-
-    def check(self, evidence: Evidence) -> list[Violation]:
-        """Compare each face with its own original and with everybody else's."""
-        return [
-            Violation(int(i), "is nearest to the person it shows") for i in np.flatnonzero(self.margins(evidence) <= 0)
+    def _gallery(self, evidence: Evidence) -> tuple[FaceModels, FloatArray]:
+        own = [
+            np.linalg.norm(evidence.originals.codes[list(rows)] - code, axis=1).min()
+            for rows, code in zip(evidence.sources, evidence.codes, strict=True)
         ]
-
-    def measure(self, evidence: Evidence) -> dict[str, float]:
-        """Return the smallest margin, rounded down."""
-        return {"smallest_margin": rough_down(float(self.margins(evidence).min()))}
+        return evidence.originals, np.array(own)
 
     def measure_faces(self, evidence: Evidence) -> dict[str, list[float]]:
         """Return every margin."""
@@ -98,11 +92,15 @@ class ZeroRecognition(PrivacyModel):
 
 
 @dataclass(frozen=True)
-class WrongMap(PrivacyModel):
+class WrongMap(_Misled):
     """Somebody else's model, the mean of its images, is nearer than the true one (Gross and Sweeney 2007, III.8)."""
 
     name: ClassVar[str] = "wrong-map"
-    per_face: ClassVar[bool] = True
+    limits: ClassVar[tuple[str, ...]] = (
+        "The change is the smallest that works, so the true person stands at rank 2: a short list names everyone.",
+        _OWN_DISTANCE,
+        FACE_ONLY,
+    )
 
     def risk_bound(self) -> Bound:
         """Zero at rank 1, for one kind of attacker."""
@@ -118,30 +116,10 @@ class WrongMap(PrivacyModel):
             "In the method's own distance every released face is more like somebody else than like the person it shows."
         )
 
-    def not_promised(self) -> tuple[str, ...]:
-        """Return what is known to break it."""
-        return (
-            "The change is the smallest that works, so the true person stands at rank 2: a short list names everyone.",
-            _OWN_DISTANCE,
-            FACE_ONLY,
-        )
-
-    def _margins(self, evidence: Evidence) -> FloatArray:
+    def _gallery(self, evidence: Evidence) -> tuple[FaceModels, FloatArray]:
         models = evidence.models.means()
-        mine = models.subjects[None, :] == evidence.subjects[:, None]
-        own = np.where(mine, models.distances(evidence.codes), np.inf).min(axis=1)
-        return margins(evidence.codes, models, own, evidence.subjects)
-
-    def check(self, evidence: Evidence) -> list[Violation]:
-        """Compare each face with the model of its own subject and with the others'."""
-        return [
-            Violation(int(i), "is nearest to the person it shows") for i in np.flatnonzero(self._margins(evidence) <= 0)
-        ]
-
-    def measure(self, evidence: Evidence) -> dict[str, float]:
-        """Return the smallest margin, rounded down."""
-        smallest = float(self._margins(evidence).min())
-        return {"smallest_margin": rough_down(smallest)} if np.isfinite(smallest) else {}
+        same = models.subjects[None, :] == evidence.subjects[:, None]
+        return models, np.where(same, models.distances(evidence.codes), np.inf).min(axis=1)
 
 
 @dataclass(frozen=True)
@@ -164,6 +142,12 @@ class EpsilonMap(PrivacyModel):
 
     name: ClassVar[str] = "epsilon-map"
     per_face: ClassVar[bool] = False
+    limits: ClassVar[tuple[str, ...]] = (
+        "An attacker who applies the same distortion to a gallery first may still recognise people; the random "
+        "perturbation defeats exact detection of the distortion level, not a tolerant one.",
+        _OWN_DISTANCE,
+        FACE_ONLY,
+    )
 
     def risk_bound(self) -> Bound:
         """No bound on recognition: a likelihood below epsilon can still be the largest."""
@@ -174,17 +158,7 @@ class EpsilonMap(PrivacyModel):
         but = f", but for {self.exceptions} that stayed above it at the strongest level" if self.exceptions else ""
         return (
             f"Every released face has a likelihood exp(-d²/2σ²) below {self.epsilon:g} under every reference model, "
-            f"with "
-            f"σ = {self.sigma:g}{but}: it looks like no one."
-        )
-
-    def not_promised(self) -> tuple[str, ...]:
-        """Return what is known to break it."""
-        return (
-            "An attacker who applies the same distortion to a gallery first may still recognise people; the random "
-            "perturbation defeats exact detection of the distortion level, not a tolerant one.",
-            _OWN_DISTANCE,
-            FACE_ONLY,
+            f"with σ = {self.sigma:g}{but}: it looks like no one."
         )
 
     def likelihoods(self, codes: FloatArray, models: FaceModels) -> FloatArray:
@@ -238,6 +212,12 @@ class EpsilonKMap(PrivacyModel):
 
     name: ClassVar[str] = "(epsilon,k)-map"
     per_face: ClassVar[bool] = True
+    limits: ClassVar[tuple[str, ...]] = (
+        "Reverse matching, parrot matching and galleries other than the reference: parrot matching can reach 100 %.",
+        _OWN_DISTANCE,
+        "Rounding to 8 bits leaves small differences between the k distances; the largest is given.",
+        FACE_ONLY,
+    )
 
     def risk_bound(self) -> Bound:
         """No proven bound; about 1/k for one kind of attacker, where no equality was given up."""
@@ -250,8 +230,7 @@ class EpsilonKMap(PrivacyModel):
         return Bound(
             None,
             f"about 1/{self.k} is expected of nearest-neighbour matching in the method's own coding against the "
-            f"reference "
-            "models themselves; nothing is proven, and other attacks are not covered",
+            "reference models themselves; nothing is proven, and other attacks are not covered",
         )
 
     def statement(self) -> str:
@@ -260,16 +239,6 @@ class EpsilonKMap(PrivacyModel):
         return (
             f"Every released face is about equally like {self.k} people of the reference (distances in the method's "
             f"own coding differ by at most {100 * self.gap:g} %{limit}): it looks like everyone."
-        )
-
-    def not_promised(self) -> tuple[str, ...]:
-        """Return what is known to break it."""
-        return (
-            "Reverse matching, parrot matching and galleries other than the reference: parrot matching can reach "
-            "100 %.",
-            _OWN_DISTANCE,
-            "Rounding to 8 bits leaves small differences between the k distances; the largest is given.",
-            FACE_ONLY,
         )
 
     def distances(self, evidence: Evidence) -> tuple[FloatArray, NDArray[np.str_]]:

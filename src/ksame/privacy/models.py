@@ -85,6 +85,8 @@ class PrivacyModel(ABC):
     name: ClassVar[str]
     per_face: ClassVar[bool]
     """Whether a face that breaks the promise can be withheld without touching the promise made to the others."""
+    limits: ClassVar[tuple[str, ...]]
+    """What a reader might believe, and should not, where it does not depend on the parameters."""
 
     def params(self) -> dict[str, Any]:
         """Return the public parameters, ready for JSON."""
@@ -98,9 +100,9 @@ class PrivacyModel(ABC):
     def statement(self) -> str:
         """Return the promise in one plain sentence."""
 
-    @abstractmethod
     def not_promised(self) -> tuple[str, ...]:
         """Return what a reader might believe, and should not."""
+        return self.limits
 
     @abstractmethod
     def check(self, evidence: Evidence) -> list[Violation]:
@@ -231,6 +233,10 @@ class NoGuarantee(PrivacyModel):
 
     name: ClassVar[str] = "none"
     per_face: ClassVar[bool] = True
+    limits: ClassVar[tuple[str, ...]] = (
+        "An attacker who alters a gallery in the same way (parrot recognition) may recognise nearly everyone.",
+        FACE_ONLY,
+    )
 
     def risk_bound(self) -> Bound:
         """No bound."""
@@ -239,13 +245,6 @@ class NoGuarantee(PrivacyModel):
     def statement(self) -> str:
         """Say so."""
         return "Nothing is promised. The faces were altered; whether they are recognised has to be measured."
-
-    def not_promised(self) -> tuple[str, ...]:
-        """Return what ad-hoc masks are known to fail at."""
-        return (
-            "An attacker who alters a gallery in the same way (parrot recognition) may recognise nearly everyone.",
-            FACE_ONLY,
-        )
 
     def check(self, evidence: Evidence) -> list[Violation]:
         """Find nothing: nothing was promised."""

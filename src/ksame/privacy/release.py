@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -16,14 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ksame.errors import InputError, OutputError, PrivacyWarning, UsageError
-from ksame.faces.faceset import ByteArray
+from ksame.faces.faceset import ByteArray, FaceSet
 from ksame.faces.reading import StrPath, decode_png, encode_png
 from ksame.faces.sheet import contact_sheet
+from ksame.files import build_folder
 from ksame.privacy.certificate import Certificate
-from ksame.privacy.documents import read_bytes
 from ksame.privacy.findings import FOLDER, NO_FILE, ODD, contents
 from ksame.privacy.ledger import Ledger
-from ksame.privacy.signing import sign
+from ksame.privacy.linkage import Linkage
+from ksame.privacy.models import KAnonymity
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -31,9 +28,6 @@ if TYPE_CHECKING:
 CERTIFICATE = "certificate.json"
 SIGNATURE = "certificate.sig"
 SHEET = "contact-sheet.png"
-
-EPOCH = 315_532_800
-"""The time stamp of every released file: the first second of 1980. Real times would tell one run from another."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,22 +60,12 @@ class Release:
 
 
 def face_name(index: int) -> str:
-    """Return the file name of a released face.
-
-    Examples
-    --------
-    >>> face_name(0)
-    'faces/000001.png'
-    """
+    """Return the file name of a released face: faces/000001.png for the first."""
     return f"faces/{index + 1:06d}.png"
 
 
 def release_order(faces: ByteArray) -> list[int]:
-    """Return the order in which faces are released: by the hash of their bytes.
-
-    It depends on what is published anyway, so it tells nothing about the order of the originals, with or without a
-    seed.
-    """
+    """Return the order of release: by the hash of their bytes, which tells nothing of the order of the originals."""
     keys = [sha256(face.tobytes()).digest() for face in faces]
     return sorted(range(len(faces)), key=lambda i: keys[i])
 
@@ -114,19 +98,16 @@ def write_release(
     """
     folder = Path(folder)
     require_free(folder, force=force)
-    certificate = release.certificate.to_json()
-    contents = {**encode_release(release.faces), CERTIFICATE: certificate}
-    if key is not None:
-        contents[SIGNATURE] = sign(certificate, key)
-    with _appearing(folder) as building:
+    pictures = encode_release(release.faces)
+    with build_folder(folder) as building:
         (building / "faces").mkdir()
-        for name, data in contents.items():
+        for name, data in pictures.items():
             (building / name).write_bytes(data)
-        for name, data in contents.items():
+        release.certificate.write(building / CERTIFICATE, key)
+        written = {**pictures, CERTIFICATE: release.certificate.to_json()}
+        for name, data in written.items():
             if (building / name).read_bytes() != data:
                 raise OutputError(f"{folder}: {name} does not read back as it was written; check the disk.")
-            os.utime(building / name, (EPOCH, EPOCH))
-        os.utime(building / "faces", (EPOCH, EPOCH))
     if release.prints:
         _remember(release)
 
@@ -142,6 +123,35 @@ def _remember(release: Release) -> None:
         )
 
 
+def compared(release: Release, linkage: Linkage, faces: FaceSet, after: Linkage | None) -> Release:
+    """Warn where pictures are in a release that this one does not continue, and let these be remembered.
+
+    Only pictures that a face stands for count: who waits was not released.
+    """
+    shown = {source for face in linkage.faces for source in face.sources}
+    ours = faces.take(np.isin(faces.names, list(shown))) if shown & set(faces.names) else None
+    if ours is None:  # of a series whose people have all left
+        return release
+    ledger = Ledger()
+    try:
+        prints = ledger.prints(ours)
+    except OSError as error:
+        warnings.warn(f"This release could not be remembered ({error}).", PrivacyWarning, stacklevel=3)
+        return release
+    if release.certificate.promise.model == KAnonymity.name:
+        known = frozenset() if after is None else after.people
+        new = [one for one, subject in zip(prints, ours.subjects, strict=True) if str(subject) not in known]
+        seen = ledger.earlier(new, release.certificate.digest)
+        if seen:
+            note = (
+                f"{seen} of {len(faces)} pictures are part of an earlier release made on this machine. If both are "
+                "published, their groups can be intersected; continue the earlier release with --after LINKAGE."
+            )
+            warnings.warn(note, PrivacyWarning, stacklevel=3)
+            release = release.noted(note)
+    return replace(release, prints=prints)
+
+
 def require_free(folder: Path, *, force: bool) -> None:
     """Raise when something stands where a release is to be written and may not be replaced."""
     try:
@@ -155,52 +165,10 @@ def require_free(folder: Path, *, force: bool) -> None:
             raise UsageError(f"{folder} is no earlier release, so --force does not replace it. Choose another folder.")
 
 
-@contextmanager
-def _appearing(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder that takes the final name when all went well, and vanishes otherwise."""
-    building: Path | None = None
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        building = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        yield building
-        building.chmod(0o755)
-        os.utime(building, (EPOCH, EPOCH))
-        _take_place(building, folder)
-    except OSError as error:
-        raise OutputError(
-            f"{folder}: cannot be written ({error.strerror or error}). Nothing was left there."
-        ) from error
-    finally:
-        if building is not None and building.exists():
-            shutil.rmtree(building, ignore_errors=True)
-
-
-def _take_place(building: Path, folder: Path) -> None:
-    """Rename ``building`` to ``folder``; what stood there is removed after that, or put back if it fails."""
-    retired = building.with_name(building.name + ".old")
-    replacing = folder.exists()
-    try:
-        if replacing:
-            folder.rename(retired)
-        building.rename(folder)
-    except BaseException:
-        if retired.exists() and not folder.exists():
-            retired.rename(folder)
-        raise
-    finally:
-        if retired.exists():
-            shutil.rmtree(retired, ignore_errors=True)
-
-
 def read_release(folder: StrPath) -> tuple[Release, dict[str, str]]:
-    """Read a release folder.
+    """Read a release folder: the release, and the SHA-256 of all other files there by name.
 
-    Returns
-    -------
-    release : Release
-    hashes : mapping of file name to SHA-256
-        Of all files actually there, but for certificate and signature; links and folders are there by name, see
-        :func:`ksame.privacy.findings.contents`.
+    Links and folders are among them, see :func:`ksame.privacy.findings.contents`.
 
     Raises
     ------
@@ -208,17 +176,22 @@ def read_release(folder: StrPath) -> tuple[Release, dict[str, str]]:
         When there is no certificate, or a file is no picture.
     """
     folder = Path(folder)
-    path = folder / CERTIFICATE
-    try:
-        data = read_bytes(path, "the certificate", plain=True)
-    except InputError as error:
-        raise InputError(f"{error} Is this the folder of a release?") from error
-    try:
-        certificate = Certificate.from_json(data)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+    if not (folder / CERTIFICATE).exists():
+        raise InputError(f"{folder}: there is no {CERTIFICATE}. Is this the folder of a release?")
+    certificate = Certificate.read(folder / CERTIFICATE)
     there = contents(folder)
     hashes = {n: h for n, h in there.items() if n not in (CERTIFICATE, SIGNATURE) or h in (FOLDER, NO_FILE)}
+    return Release(read_faces(folder, hashes), certificate), hashes
+
+
+def read_faces(folder: Path, hashes: Mapping[str, str]) -> ByteArray:
+    """Return the faces of a release in the order of their names; ``hashes`` tell what lies there, links are not read.
+
+    Raises
+    ------
+    InputError
+        When a file is no picture, or they are not of one size.
+    """
     faces = []
     for name in sorted(hashes):
         if name.startswith("faces/") and hashes[name] not in ODD:
@@ -228,4 +201,4 @@ def read_release(folder: StrPath) -> tuple[Release, dict[str, str]]:
                 raise InputError(f"{folder / name}: {error}") from error
     if not faces or len({face.shape for face in faces}) != 1:
         raise InputError(f"{folder}: expected released faces of one size in faces/, found {len(faces)} files.")
-    return Release(np.stack(faces), certificate), hashes
+    return np.stack(faces)

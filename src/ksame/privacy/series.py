@@ -7,7 +7,7 @@ changes no byte of it: there is nothing to subtract and nothing to intersect.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,24 +23,17 @@ from ksame.privacy.certificate import (
     Series,
     release_digest,
 )
-from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, sealed
+from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, count_faces, sealed
 from ksame.privacy.models import Evidence, KAnonymity
 from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
+from ksame.version import software
 
 NEWER = "the face of this person is repeated from an earlier release; newer pictures are not used"
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Faces given for a later release.
-
-    Attributes
-    ----------
-    newcomers : FaceSet or None
-        Of people for whom no face was released yet.
-    unused : tuple of WithheldFace
-        Pictures of people released before that no face stands for.
-    """
+    """Faces given for a later release: of newcomers, and pictures of people released before that no face stands for."""
 
     newcomers: FaceSet | None
     unused: tuple[WithheldFace, ...]
@@ -65,7 +58,6 @@ class Occasion:
     method: MethodRecord
     unreadable: int
     warnings: tuple[str, ...]
-    software: Mapping[str, str]
 
 
 def continued(
@@ -79,7 +71,6 @@ def continued(
         Of the latest release of the series.
     added : (Release, Linkage) or None
         The newcomers' own release; None where there are none, or too few of them.
-    occasion : Occasion
     waiting : sequence of WithheldFace
         Pictures that no face stands for.
 
@@ -97,6 +88,7 @@ def continued(
     encoded = encode_release(images)
     hashes = hashes_of(encoded)
     digest = release_digest(hashes)
+    newcomers = [face for face in waiting if face.subject not in after.people]  # who left is never counted
     promise = KAnonymity(k)
     evidence = Evidence.of_bytes(images, [face.subject for face in linked])
     violations = promise.check(evidence)
@@ -104,14 +96,14 @@ def continued(
         raise GuaranteeError(f"In the series a face {violations[0].reason}. Nothing was written.")
     certificate = Certificate(
         method=occasion.method,
-        counts=_counts(linked, [face for face in waiting if face.subject not in after.people], occasion.unreadable),
+        counts=Counts(**count_faces(linked, newcomers), unreadable=occasion.unreadable),
         promise=PromiseRecord.of(promise),
         figures=promise.measure(evidence),
         checks=(Check.of(promise, series=True),),
         warnings=occasion.warnings,
         files=hashes,
         digest=digest,
-        software=dict(occasion.software),
+        software=software("numpy"),
         series=Series(number=number, repeated=len(after.faces), after=after.release_digest),
     )
     names = [face_name(i) for i in range(len(linked))]
@@ -147,18 +139,3 @@ def _joined(
         for face in linkage.faces
     ]
     return np.concatenate([images, release.faces]), [*linked, *new], min(k, promise.real)
-
-
-def _counts(linked: Sequence[LinkedFace], waiting: Sequence[WithheldFace], unreadable: int) -> Counts:
-    """Count the whole series and the newcomers who wait, never who of the others is still there."""
-    sources = sum(len(face.sources) for face in linked)
-    people = {face.subject for face in linked}
-    return Counts(
-        originals=sources + len(waiting),
-        subjects=len(people | {face.subject for face in waiting}),
-        released=len(linked),
-        subjects_released=len(people),
-        merged=sources - len(linked),
-        withheld=len(waiting),
-        unreadable=unreadable,
-    )

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 from collections import Counter
-from collections.abc import Sequence
-from importlib.metadata import version as version_of
-from importlib.resources import files as resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import ClassVar, Literal, cast
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from ksame import __version__
-from ksame.errors import OutputError
-from ksame.files import set_constant_time
-from ksame.privacy.certificate import release_digest
-from ksame.privacy.documents import read_document
+from ksame.errors import InputError
+from ksame.privacy.certificate import Certificate, CertificateCore, release_digest
+from ksame.privacy.documents import Record, read_any, read_bytes
 from ksame.privacy.invention import InventedRegion
-from ksame.privacy.signing import sign
 from ksame.recipes import METHODS
+from ksame.scene.at_risk import count_risks
 from ksame.scene.composing import Treatment
 from ksame.scene.config import JobConfig
 from ksame.scene.masking import FILL
 from ksame.scene.result import JobResult
-from ksame.scene.risk import NOBODY, WHOLE_FILE, AtRisk
+from ksame.version import software
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+AT_RISK = "at-risk.csv"
 
 WITHIN_A_SPAN = "Faces were changed within a span of time only; before and after it everyone is as they were."
 NOT_JUDGED = "No recogniser judged the new faces."
@@ -39,11 +30,7 @@ CHOICES = (WITHIN_A_SPAN, NOT_JUDGED, METADATA_KEPT)
 """Warnings that follow from what was asked for, which nothing else in a certificate tells."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
-
-
-class SceneMethod(_Part):
+class SceneMethod(Record):
     """What was done: the method and its public parameters."""
 
     name: str
@@ -52,7 +39,7 @@ class SceneMethod(_Part):
     regions: int = Field(0, ge=0, description="rectangles filled in every frame")
 
 
-class SceneCounts(_Part):
+class SceneCounts(Record):
     """How many went in, and what became of them."""
 
     files: int = Field(ge=1)
@@ -75,7 +62,7 @@ class SceneCounts(_Part):
     frames_damaged: int = Field(0, ge=0, description="frames that could not be decoded, and are black")
 
 
-class Likeness(_Part):
+class Likeness(Record):
     """Whether any replacement still looks like its original to the recogniser in the loop.
 
     Yes or no, and no cosine: that of the most alike is one person's own, and would be a test for guesses of who it is.
@@ -86,8 +73,10 @@ class Likeness(_Part):
     threshold: float = Field(description="cosine from which the recogniser takes two faces for one person")
 
 
-class SceneCertificate(_Part):
+class SceneCertificate(CertificateCore):
     """What the publisher claims about photographs and recordings, and how anyone can check it."""
+
+    expected: ClassVar[str] = "a valid certificate of scenes"
 
     schema_: Literal["ksame/scene-certificate"] = Field("ksame/scene-certificate", alias="schema")
     version: Literal[2] = 2
@@ -101,70 +90,46 @@ class SceneCertificate(_Part):
     likeness: Likeness | None
     statement: str
     not_promised: tuple[str, ...]
-    warnings: tuple[str, ...]
-    files: dict[str, str] = Field(description="SHA-256 of every output")
-    digest: str = Field(description="SHA-256 over the names and hashes of all outputs")
-    software: dict[str, str]
-
-    def to_json(self) -> bytes:
-        """Return the certificate file."""
-        return (self.model_dump_json(by_alias=True, indent=1) + "\n").encode()
-
-    @classmethod
-    def from_json(cls, data: bytes) -> SceneCertificate:
-        """Read a certificate file."""
-        return read_document(cls, data, "a valid certificate of scenes")
 
 
-def signature_of(certificate: Path) -> Path:
-    """Return where the detached signature of a certificate lies."""
-    return certificate.with_suffix(".sig")
+AnyCertificate = Certificate | SceneCertificate
 
 
-def write_certificate(certificate: SceneCertificate, path: Path, key: Ed25519PrivateKey | None = None) -> None:
-    """Write a certificate, and with a key its signature; one that was there is replaced."""
-    data = certificate.to_json()
-    if key is None:
-        signature_of(path).unlink(missing_ok=True)
-    else:
-        write_whole(signature_of(path), sign(data, key))
-    write_whole(path, data)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that appears whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
+def read_certificate(path: Path) -> tuple[AnyCertificate, bytes]:
+    """Read the certificate of a release of faces, or of photographs and video; return it and the file."""
+    data = read_bytes(path, "the certificate", plain=True)
     try:
-        with part.open("wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        set_constant_time(part)
-        part.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror}).") from error
-    finally:
-        part.unlink(missing_ok=True)
+        return cast("AnyCertificate", read_any(data, Certificate, SceneCertificate)), data
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
-def scene_certificate_schema() -> dict[str, Any]:
-    """Return the JSON Schema that ships with the package."""
-    text = resources("ksame.scene").joinpath("certificate.schema.json").read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+def beside(output: Path, name: str, *, whole: bool = False) -> Path:
+    """Return the file that goes with a single output; with ``whole`` under a name that no other output can have.
+
+    Examples
+    --------
+    >>> beside(Path("safe.mp4"), "certificate.json").as_posix()
+    'safe.certificate.json'
+    >>> beside(Path("safe.mp4"), "certificate.json", whole=True).as_posix()
+    'safe.mp4.certificate.json'
+    """
+    output = output if output.name else output.absolute()  # "." has no name of its own
+    return output.with_name(f"{output.stem if output.suffix and not whole else output.name}.{name}")
+
+
+def certified(certificate: Path) -> set[str]:
+    """Return the outputs beside a certificate that it is about; none where it is not there or is something else."""
+    try:
+        return {name.split("/")[0] for name in SceneCertificate.read(certificate).files}
+    except InputError:
+        return set()
 
 
 def certify(result: JobResult, options: JobConfig, folder: Path) -> SceneCertificate:
-    """Certify what was written.
+    """Certify what was written; outputs are named from the ``folder`` of the certificate.
 
     Nothing of it tells who became whom, when anything happened, or what the originals were called.
-
-    Parameters
-    ----------
-    result : JobResult
-    options : JobConfig
-    folder : Path
-        Where the certificate will lie; outputs are named from there.
     """
     counts = _counts(result)
     files = {
@@ -175,10 +140,7 @@ def certify(result: JobResult, options: JobConfig, folder: Path) -> SceneCertifi
     k_real = result.choice.k_real(result.shown)
     return SceneCertificate(
         method=SceneMethod(
-            name=options.method,
-            level=options.level,
-            cover=options.cover.name,
-            regions=len(options.regions),
+            name=options.method, level=options.level, cover=options.cover.name, regions=len(options.regions)
         ),
         k=None if METHODS[options.method].masks else options.k,
         k_real=k_real,
@@ -186,30 +148,23 @@ def certify(result: JobResult, options: JobConfig, folder: Path) -> SceneCertifi
         likeness=_likeness(result),
         statement=statement(options.method, options.k, k_real, counts),
         not_promised=not_promised(counts, sound=options.encoding.audio == "keep"),
-        warnings=tuple(notes(options, counts)),
+        warnings=(*_choices(options), *notes_on_counts(counts)),
         files=dict(sorted(files.items())),
         digest=release_digest(files),
-        software={
-            "ksame": __version__,
-            "numpy": np.__version__,
-            "av": version_of("av"),
-            "python": platform.python_version(),
-        },
+        software=software("numpy", "av"),
     )
 
 
 def _counts(result: JobResult) -> SceneCounts:
     """Count everybody once: whoever is shown in any frame is kept, whatever became of them in others."""
     unsure, shown = result.everyone.unsure, result.shown
-    kept = sum(one.confirmed for one in shown.values())
+    kept = sum(person.confirmed for person in shown.values())
     plans = [plan for name, plan in result.choice.plans.items() if name not in unsure and name not in shown]
     treated = Counter(plan.treatment for plan in plans)
     instead = sum(plan.stands_in for plan in plans)
-    at_risk = [[one for one in done.at_risk if one.masked] for done in result.files]
     return SceneCounts(
         files=len(result.files),
         unreadable=len(result.failed),
-        without_faces=sum(any(one.person == WHOLE_FILE for one in done.at_risk) for done in result.files),
         frames=sum(done.n_frames for done in result.files),
         people=len(plans) + kept,
         not_sure=len(unsure - set(shown)),
@@ -218,42 +173,27 @@ def _counts(result: JobResult) -> SceneCounts:
         masked=treated[Treatment.MASK] - instead,
         masked_instead=instead,
         kept=kept + treated[Treatment.KEEP],
-        faces_masked_instead=sum(len(one) for risks in at_risk for one in risks),
-        frames_at_risk=sum(frames_at_risk(risks) for risks in at_risk),
-        frames_damaged=sum(frames_damaged(done.at_risk) for done in result.files),
+        **count_risks(done.at_risk for done in result.files),
     )
 
 
-def frames_at_risk(risks: Sequence[AtRisk]) -> int:
-    """Count the frames of one file in which a mask stood in for anybody.
-
-    Examples
-    --------
-    >>> frames_at_risk([AtRisk("P1", 0, 4, 0, 0, ""), AtRisk("P2", 3, 6, 0, 0, "")])
-    7
-    """
-    count, reached = 0, -1
-    for one in sorted((one for one in risks if one.masked), key=lambda one: one.first):
-        count += max(0, one.last - max(one.first, reached + 1) + 1)
-        reached = max(reached, one.last)
-    return count
+def _likeness(result: JobResult) -> Likeness | None:
+    judge = result.choice.judge
+    alike = [value for name, value in result.choice.likeness.items() if name not in result.shown]
+    if judge is None or not alike:
+        return None
+    recognised = round(max(alike), 4) >= judge.threshold  # as the link table has it
+    return Likeness(recognised=recognised, recogniser=judge.name, threshold=judge.threshold)
 
 
-def frames_damaged(risks: Sequence[AtRisk]) -> int:
-    """Count the frames of one file that could not be decoded."""
-    return sum(len(one) for one in risks if one.person == NOBODY)
-
-
-def notes(options: JobConfig, counts: SceneCounts) -> list[str]:
-    """Return what weakens the privacy of these files, in words for the publisher and the certificate."""
-    found = []
-    if options.span[0] > 0 or np.isfinite(options.span[1]):
-        found.append(WITHIN_A_SPAN)
-    if not options.judged and not METHODS[options.method].masks:
-        found.append(NOT_JUDGED)
-    if options.encoding.keep_metadata:
-        found.append(METADATA_KEPT)
-    return found + notes_on_counts(counts)
+def _choices(options: JobConfig) -> list[str]:
+    """Return the warnings that follow from what was asked for."""
+    asked = {
+        WITHIN_A_SPAN: options.span[0] > 0 or np.isfinite(options.span[1]),
+        NOT_JUDGED: not options.judged and not METHODS[options.method].masks,
+        METADATA_KEPT: options.encoding.keep_metadata,
+    }
+    return [text for text, given in asked.items() if given]
 
 
 def notes_on_counts(counts: SceneCounts) -> list[str]:
@@ -284,15 +224,6 @@ def kept_words(counts: SceneCounts) -> list[str]:
     if counts.not_sure_kept:
         found.append(f"{counts.not_sure_kept} of what is perhaps a face is left as it is, because it was asked for.")
     return found
-
-
-def _likeness(result: JobResult) -> Likeness | None:
-    judge = result.choice.judge
-    alike = [value for name, value in result.choice.likeness.items() if name not in result.shown]
-    if judge is None or not alike:
-        return None
-    recognised = round(max(alike), 4) >= judge.threshold  # as the link table has it
-    return Likeness(recognised=recognised, recogniser=judge.name, threshold=judge.threshold)
 
 
 def statement(method: str, k: int | None, k_real: int | None, counts: SceneCounts) -> str:

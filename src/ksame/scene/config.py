@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ksame import __version__
 from ksame.errors import UsageError, seed_number, whole_number
 from ksame.heads.covers import HEAD, Cover
 from ksame.recipes import METHODS
@@ -17,6 +16,7 @@ from ksame.scene.looking import Looking
 from ksame.scene.masking import FILL, Mask
 from ksame.scene.media import DamagePolicy, EncoderConfig
 from ksame.scene.store import key_of
+from ksame.version import __version__
 
 MAX_WORKERS = 256
 

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from ksame import __version__
 from ksame.errors import InputError, KsameError, UsageError
 from ksame.files import hash_tree, sha256_of
 from ksame.models import SFace
@@ -27,12 +26,12 @@ from ksame.models.finisher import finisher
 from ksame.progress import Track as Progress
 from ksame.progress import silent
 from ksame.recipes import METHODS
+from ksame.scene.at_risk import DAMAGED, NOBODY, AtRisk, Shown, shown, stretches, without_faces
 from ksame.scene.choosing import Choice
 from ksame.scene.composing import Composer, StandIn, composed, first_needed
 from ksame.scene.config import Job, JobConfig
 from ksame.scene.deciding import decide
 from ksame.scene.edited import tracks_for
-from ksame.scene.exposure import Shown, shown
 from ksame.scene.filling import rectangle
 from ksame.scene.frames import Frames
 from ksame.scene.looking import load_cast, look, write_tracks
@@ -43,10 +42,10 @@ from ksame.scene.media import Media, Output, WorkFolder, check_destination, chec
 from ksame.scene.people import Everyone, join
 from ksame.scene.plan_storage import load_choice, save_choice
 from ksame.scene.result import FileResult, JobResult
-from ksame.scene.risk import DAMAGED, NOBODY, AtRisk, stretches, without_faces
 from ksame.scene.sightings import Cast, in_order
 from ksame.scene.store import OUTPUT, PLAN, TRACKS, Store, can_resume, key_of
 from ksame.scene.touched import Touched
+from ksame.version import __version__
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from ksame.errors import OutputError
-from ksame.privacy.linkage import read_table, write_secret
+from ksame.privacy.documents import Record
+from ksame.privacy.linkage import Linkage, LinkTable, read_table
+from ksame.scene.at_risk import Shown
 from ksame.scene.certificate import SceneCertificate
 from ksame.scene.composing import Treatment
-from ksame.scene.exposure import Shown
 from ksame.scene.result import JobResult
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
-
-
-class Place(_Part):
+class Place(Record):
     """Where a person is: original, output, and tracks in it."""
 
     source: str
@@ -28,7 +24,7 @@ class Place(_Part):
     tracks: tuple[int, ...]
 
 
-class LinkedPerson(_Part):
+class LinkedPerson(Record):
     """What became of one person, and where."""
 
     name: str
@@ -45,32 +41,22 @@ class LinkedPerson(_Part):
     places: tuple[Place, ...]
 
 
-class SceneLinkage(_Part):
-    """Everything that would undo the work: keep it secret, or do not keep it at all."""
+class SceneLinkage(LinkTable):
+    """Who became whom in photographs and recordings, and where they are."""
+
+    expected: ClassVar[str] = "a link table of scenes"
 
     schema_: Literal["ksame/scene-linkage"] = Field("ksame/scene-linkage", alias="schema")
     version: Literal[2] = 2
-    release_digest: str
-    seed: int
     people: tuple[LinkedPerson, ...]
 
-    def write(self, path: Path, *, again: bool = False) -> None:
-        """Write to ``path``, readable by its owner only; an existing file is refused.
 
-        With ``again``, one that holds just this is good: a resumed run may have written it before.
-        """
-        text = self.model_dump_json(by_alias=True, indent=1) + "\n"
-        try:
-            if again and path.is_file() and path.read_text(encoding="utf-8") == text:
-                return
-        except (OSError, ValueError) as error:
-            raise OutputError(f"{path}: the link table cannot be written ({error}).") from error
-        write_secret(path, text)
+AnyLinkage = Linkage | SceneLinkage
 
-    @classmethod
-    def read(cls, path: Path) -> SceneLinkage:
-        """Read a link table."""
-        return read_table(cls, path, "a link table of scenes")
+
+def read_linkage(path: Path) -> AnyLinkage:
+    """Read the link table of a release of faces, or of photographs and video."""
+    return cast("AnyLinkage", read_table(path, Linkage, SceneLinkage))
 
 
 def link(result: JobResult, certificate: SceneCertificate) -> SceneLinkage:

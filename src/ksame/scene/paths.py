@@ -13,10 +13,10 @@ from ksame.errors import InputError, OutputError, UsageError
 from ksame.files import hash_tree
 from ksame.pictures import PICTURE_SUFFIXES
 from ksame.privacy.release import CERTIFICATE
+from ksame.scene.certificate import AT_RISK, beside, certified
 from ksame.scene.media.encoding import CONTAINERS, SEQUENCE_CODECS
 from ksame.scene.media.images import is_animation
 from ksame.scene.store import earlier_outputs
-from ksame.scene.verification import AT_RISK, beside, certified
 
 _PHONE_PHOTOS = (".heic", ".heif")
 """Become JPEG."""

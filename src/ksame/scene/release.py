@@ -10,18 +10,18 @@ from operator import length_hint
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ksame.errors import ExitCode, PrivacyWarning, UsageError
-from ksame.files import hash_tree, set_constant_time, write_atomic
+from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
+from ksame.files import set_constant_time, sha256_of, write_atomic
 from ksame.progress import Track as Progress
 from ksame.progress import silent
-from ksame.scene.certificate import SceneCertificate, certify, kept_words, write_certificate
+from ksame.scene.at_risk import as_csv
+from ksame.scene.certificate import SceneCertificate, certify, kept_words
 from ksame.scene.config import Job, JobConfig
 from ksame.scene.job import run
 from ksame.scene.linkage import link
 from ksame.scene.paths import OutputPaths, find_inputs, output_paths
 from ksame.scene.result import FileResult, JobResult
 from ksame.scene.review import review_sheet, write_sheet
-from ksame.scene.risk import as_csv
 from ksame.scene.store import can_resume
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def _publish(result: JobResult, config: JobConfig, places: OutputPaths, options:
     if options.review is not None:
         write_sheet(review_sheet(result), options.review)
         _secret(f"{options.review} shows originals beside what became of them. Keep it.")
-    write_certificate(certificate, places.certificate, options.sign)
+    certificate.write(places.certificate, options.sign)
     if places.folder is not None:
         for path in {places.folder, *(output.parent for output in places.outputs)}:
             set_constant_time(path)
@@ -285,10 +285,10 @@ def _secret(text: str) -> None:
 def _remove_replaced(path: Path, certificate: SceneCertificate) -> None:
     """Remove outputs of the run that is being replaced, unless they were changed since."""
     try:
-        earlier = SceneCertificate.from_json(path.read_bytes())
-    except (OSError, ValueError):
+        earlier = SceneCertificate.read(path)
+    except InputError:
         return
     for name in set(earlier.files) - set(certificate.files):
         file = path.parent / name
-        if file.is_file() and not file.is_symlink() and hash_tree(file)[file.name] == earlier.files[name]:
+        if file.is_file() and not file.is_symlink() and sha256_of(file) == earlier.files[name]:
             file.unlink()

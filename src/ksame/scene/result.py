@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ksame.scene.at_risk import AtRisk, Shown
 from ksame.scene.choosing import Choice
-from ksame.scene.exposure import Shown
 from ksame.scene.people import Everyone
-from ksame.scene.risk import AtRisk
 from ksame.scene.sightings import Cast
 
 

@@ -12,8 +12,8 @@ import cv2
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from ksame.errors import OutputError
 from ksame.faces.faceset import ByteArray
+from ksame.files import atomic_path
 from ksame.models import Face, Recogniser, SFace, five_points
 from ksame.pictures import PICTURE_SUFFIXES, save_picture
 from ksame.scene.composing import Treatment
@@ -172,13 +172,5 @@ def sheet(rows: Sequence[Row]) -> ByteArray:
 
 def write_sheet(pixels: ByteArray, path: Path) -> None:
     """Write a sheet, readable by its owner only; it appears whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.touch(mode=0o600)
-        part.chmod(0o600)
+    with atomic_path(path, private=True) as part:
         save_picture(pixels, part, PICTURE_SUFFIXES[path.suffix.lower()])
-        part.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: the contact sheet cannot be written ({error.strerror}).") from error
-    finally:
-        part.unlink(missing_ok=True)
