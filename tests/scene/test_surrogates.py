@@ -1,5 +1,7 @@
 """Who becomes whom: who shares a face, what the recogniser may see, what every method plans."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from ksame.heads.surrogate import modelled
 from ksame.models import SFace, detect, five_points
 from ksame.models.finisher import finisher
 from ksame.models.mesh import FaceMesh
-from ksame.recipes import METHODS
+from ksame.recipes import METHODS, InScenes
 from ksame.scene.choosing import make_plans
 from ksame.scene.composing import Treatment
 from ksame.scene.identities import _BLOCK, Loop, Subject, View, _blocks, choose, deal
@@ -135,3 +137,21 @@ def test_k_same_m_gives_a_group_its_mean(people, loop):
     mean = modelled(np.mean([person.code for person in men], axis=0))
     assert looks == {mean.looks.texture.tobytes()}
     assert choice.k_real() == k
+
+
+def test_one_line_lets_a_method_of_face_sets_replace_people(people, loop):
+    line = replace(METHODS["k-same-furthest"], name="far-away", scenes=InScenes(shares="a mean of others"))
+    METHODS.add(line)
+    try:
+        wishes = {person.name: Treatment.REPLACE for person in people}
+        choice = make_plans(wishes, people, loop, np.random.default_rng(0), method="far-away", k=2, judged=False)
+    finally:
+        METHODS.remove("far-away")
+    faces: dict[int, set[int]] = {}
+    for name, plan in choice.plans.items():
+        assert plan.treatment is Treatment.REPLACE or plan.stands_in
+        if plan.treatment is Treatment.REPLACE:
+            faces.setdefault(choice.groups[name], set()).add(id(plan.surrogate))
+    assert len(faces) > 1
+    assert all(len(shared) == 1 for shared in faces.values())
+    assert choice.k_real() is not None
