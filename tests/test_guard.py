@@ -114,7 +114,9 @@ def test_one_photograph_under_two_names_is_refused_and_named(change, name):
 def test_names_that_share_a_photograph_are_one_person_when_told(faces):
     double = twice(faces, who=(3, 9))
     with pytest.warns(KsameWarning, match="Taken for one person"):
-        release, linkage = ksame.deidentify(double, ksame.recipe("k-same-pixel", k=2), seed=1, names="merge")
+        release, linkage = ksame.deidentify(
+            double, ksame.recipe("k-same-pixel", k=2), seed=1, provenance=ksame.Provenance(names="merge")
+        )
     assert release.certificate.counts.subjects == 30
     merged = [face for face in linkage.faces if face.subject == faces.subjects[3]]
     assert [set(face.sources) for face in merged] == [{faces.names[3], faces.names[9]}]
@@ -124,7 +126,9 @@ def test_names_that_share_a_photograph_are_one_person_when_told(faces):
 def test_three_names_for_one_photograph_become_one(faces):
     double = twice(twice(faces, who=(3, 9)), who=(9, 5))
     with pytest.warns(KsameWarning, match="Taken for one person"):
-        release, _ = ksame.deidentify(double, ksame.recipe("k-same-pixel", k=2), seed=1, names="merge")
+        release, _ = ksame.deidentify(
+            double, ksame.recipe("k-same-pixel", k=2), seed=1, provenance=ksame.Provenance(names="merge")
+        )
     assert release.certificate.counts.subjects == 29
 
 
@@ -138,7 +142,9 @@ def test_somebody_who_returns_under_another_name_is_found(faces):
     with pytest.raises(InputError, match="--same-person"):
         ksame.deidentify(double, ksame.recipe("k-same-pixel", k=3), seed=1, after=link)
     with pytest.warns(KsameWarning, match="Taken for one person"):
-        _, second = ksame.deidentify(double, ksame.recipe("k-same-pixel", k=3), seed=1, after=link, names="merge")
+        _, second = ksame.deidentify(
+            double, ksame.recipe("k-same-pixel", k=3), seed=1, after=link, provenance=ksame.Provenance(names="merge")
+        )
     assert faces.subjects[25] not in second.people
     assert faces.subjects[3] in second.people
 

@@ -237,7 +237,7 @@ def test_photographs_under_two_names_never_pass_unseen():
             ksame.deidentify(world.faces(), how, seed=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = attempt(world.faces(), how, seed=seed, names="merge")
+            found = attempt(world.faces(), how, seed=seed, provenance=ksame.Provenance(names="merge"))
         if found is not None:
             assert not {one, two} <= found[1].people
             people = defaultdict(set)

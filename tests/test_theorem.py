@@ -55,7 +55,9 @@ def released_faces(release, linkage) -> FaceSet:
 @pytest.mark.filterwarnings("ignore::ksame.errors.KsameWarning")
 @pytest.mark.parametrize(("name", "params"), K_ANONYMOUS)
 def test_at_most_one_in_k_is_named(face_set, name, params, tmp_path):
-    made, linkage = ksame.deidentify(face_set, ksame.recipe(name, **params), seed=8, names="merge")
+    made, linkage = ksame.deidentify(
+        face_set, ksame.recipe(name, **params), seed=8, provenance=ksame.Provenance(names="merge")
+    )
     ksame.write_release(made, tmp_path / "release")
     release, _ = ksame.read_release(tmp_path / "release")
     k = release.certificate.promise.params["k"]
@@ -77,7 +79,9 @@ def test_at_most_one_in_k_is_named(face_set, name, params, tmp_path):
 @pytest.mark.parametrize(("name", "params"), K_ANONYMOUS[:6])
 def test_order_size_and_time_tell_nothing(face_set, name, params, tmp_path):
     """An attacker who guesses by file order, size or time stamp is right at most once in k, averaged over copies."""
-    made, linkage = ksame.deidentify(face_set, ksame.recipe(name, **params), seed=8, names="merge")
+    made, linkage = ksame.deidentify(
+        face_set, ksame.recipe(name, **params), seed=8, provenance=ksame.Provenance(names="merge")
+    )
     folder = tmp_path / "release"
     ksame.write_release(made, folder)
     files = sorted((folder / "faces").iterdir())
@@ -128,7 +132,9 @@ def test_image_level_k_same_would_have_leaked(uneven):
     """The control: averaging images as if each were a person names people far more often than 1/k."""
     alone = FaceSet(uneven.images, np.arange(len(uneven)).astype(str))
     with pytest.warns(ksame.errors.PrivacyWarning, match="count as different people"):
-        release, linkage = ksame.deidentify(alone, ksame.recipe("k-same-pixel", k=2), seed=3, names="keep")
+        release, linkage = ksame.deidentify(
+            alone, ksame.recipe("k-same-pixel", k=2), seed=3, provenance=ksame.Provenance(names="keep")
+        )
     assert "count as different people" in release.certificate.warnings[0]
     true = uneven.subjects[[int(face.subject) for face in linkage.faces]]
     nothing = FaceModels(np.zeros((1, 1)), np.array([""]))

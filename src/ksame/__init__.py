@@ -10,7 +10,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ksame.deidentify import deidentify
+from ksame.deidentify import Provenance, deidentify
 from ksame.faces import FaceSet, Template, load_folder, register
 from ksame.photographs import load_photographs
 from ksame.privacy import Certificate, Linkage, Release, read_release, write_release
@@ -31,6 +31,7 @@ __all__ = [
     "JobConfig",
     "Linkage",
     "MediaRelease",
+    "Provenance",
     "Recipe",
     "Release",
     "ReleaseOptions",

@@ -57,12 +57,16 @@ class Provenance:
         How selected labels were predicted, and how often correctly; None when they were given.
     warnings : tuple of str
         Privacy warnings given before, for the certificate.
+    names : {"refuse", "merge", "keep"}
+        What becomes of names under which nearly the same photograph stands: an error, one person, or different people
+        all the same, which the certificate then says.
     """
 
     withheld: tuple[WithheldFace, ...] = ()
     unreadable: int = 0
     labels: str | None = None
     warnings: tuple[str, ...] = ()
+    names: Names = "refuse"
 
 
 def deidentify(
@@ -72,7 +76,6 @@ def deidentify(
     seed: int | None = None,
     reference: FaceSet | None = None,
     after: Linkage | None = None,
-    names: Names = "refuse",
     provenance: Provenance | None = None,
     remember: bool = True,
     track: Track = silent,
@@ -92,11 +95,9 @@ def deidentify(
     after : Linkage, optional
         Of the latest release of a series. Its faces are repeated byte for byte, and only people who are not in it yet
         get new ones; see :mod:`ksame.privacy.series`.
-    names : {"refuse", "merge", "keep"}
-        What becomes of names under which nearly the same photograph stands: an error, one person, or different people
-        all the same, which the certificate then says.
     provenance : Provenance, optional
-        What is not among ``faces`` although it was given, and where labels come from.
+        What is not among ``faces`` although it was given, where labels come from, and whether two names may be one
+        person.
     remember : bool
         Ask the ledger of this machine whether these pictures were released before, with other groups, and let
         :func:`ksame.write_release` remember them. False for trials that nobody will publish.
@@ -128,7 +129,7 @@ def deidentify(
     used_seed = secrets.randbits(63) if seed is None else seed_number("deidentify", seed)
     given = provenance or Provenance()
     if recipe.method.promised is not NoGuarantee:
-        faces, notes = one_name_each(faces, names, settled=() if after is None else after.people)
+        faces, notes = one_name_each(faces, given.names, settled=() if after is None else after.people)
         given = replace(given, warnings=(*given.warnings, *notes))
         for note in notes:
             warnings.warn(note, PrivacyWarning, stacklevel=2)

@@ -87,16 +87,18 @@ def test_what_the_data_cannot_serve_is_named(tmp_path):
 def test_several_processes_find_what_one_finds(few, tmp_path):
     paper = few("newton2005", "loss", "fig2")
     told = []
-    one = run_experiments([paper], tmp_path / "one", scale=TINY)
-    two = run_experiments([paper], tmp_path / "two", scale=TINY, jobs=2, tell=told.append)
+    one = run_experiments([paper], tmp_path / "one", task=Task(SyntheticData(), TINY, 0))
+    two = run_experiments([paper], tmp_path / "two", task=Task(SyntheticData(), TINY, 0), jobs=2, tell=told.append)
     for name in ("loss", "fig2"):
         assert one["newton2005"][name].findings.rows == two["newton2005"][name].findings.rows
     assert {outcome.experiment for outcome in told} == {"loss", "fig2"}
-    third = run_experiments([paper], tmp_path / "two", scale=TINY, jobs=2)
+    third = run_experiments([paper], tmp_path / "two", task=Task(SyntheticData(), TINY, 0), jobs=2)
     assert all(outcome.reused for outcome in third["newton2005"].values())
 
 
-@pytest.mark.parametrize(("name", "value"), [("jobs", 0), ("seed", -1)])
-def test_bad_parameters(tmp_path, name, value):
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("jobs", {"jobs": 0}), ("seed", {"task": Task(SyntheticData(), TINY, -1)})]
+)
+def test_bad_parameters(tmp_path, name, wrong):
     with pytest.raises(UsageError, match=f"'{name}' parameter"):
-        run_experiments([], tmp_path, **{name: value})
+        run_experiments([], tmp_path, **wrong)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,8 +114,7 @@ def run_release(options: ReleaseCommand) -> Result:
         "seed": options.seed,
         "reference": reference,
         "after": after,
-        "names": "merge" if options.same_person else "refuse",
-        "provenance": source.provenance,
+        "provenance": replace(source.provenance, names="merge" if options.same_person else "refuse"),
         "track": talk.track,
     }
     with talk.working(f"de-identifying {len(source.faces)} faces"):

@@ -53,7 +53,7 @@ def reproduce_command(options: ReproduceCommand) -> None:
     experiments could not be run on the data, or some pictures could not be used (named).
     """
     from ksame.papers.data import FolderData, SyntheticData
-    from ksame.papers.experiment import FAST, FULL
+    from ksame.papers.experiment import FAST, FULL, Task
     from ksame.papers.figures import require_matplotlib
     from ksame.papers.report import PAGE, require_own, write_reproduction
     from ksame.papers.run import MOST_JOBS, PAPERS, load_paper, run_experiments
@@ -71,9 +71,7 @@ def reproduce_command(options: ReproduceCommand) -> None:
         outcomes = run_experiments(
             chosen,
             options.output,
-            data=data,
-            scale=scale,
-            seed=options.seed,
+            task=Task(data, scale, options.seed),
             jobs=options.jobs or os.cpu_count() or 1,
             fresh=options.fresh,
             track=talk.track,

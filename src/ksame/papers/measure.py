@@ -20,7 +20,7 @@ from ksame.attacks import (
     run_attack,
 )
 from ksame.attacks.base import Coder
-from ksame.deidentify import deidentify
+from ksame.deidentify import Provenance, deidentify
 from ksame.errors import KsameWarning
 from ksame.faces.faceset import FaceSet, quantise
 from ksame.methods import Method, Problem
@@ -47,6 +47,10 @@ class Released:
         return self.faces.take([place[i] for i in originals])
 
 
+_KEEP = Provenance(names="keep")
+"""Experiments are about pictures as they are named, look-alikes included."""
+
+
 def released(
     faces: FaceSet, how: Recipe | str, seed: int, *, reference: FaceSet | None = None, **params: Any
 ) -> Released:
@@ -57,7 +61,7 @@ def released(
     chosen = recipe(how, **params) if isinstance(how, str) else how
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KsameWarning)
-        made, linkage = deidentify(faces, chosen, seed=seed, reference=reference, names="keep", remember=False)
+        made, linkage = deidentify(faces, chosen, seed=seed, reference=reference, provenance=_KEEP, remember=False)
     place = {name: i for i, name in enumerate(faces.names)}
     source = np.array([place[face.sources[0]] for face in linkage.faces], dtype=np.intp)
     level = [face.figures.get("level") for face in linkage.faces]

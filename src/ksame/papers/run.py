@@ -11,8 +11,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from ksame.errors import UsageError, seed_number, whole_number
-from ksame.papers.data import Data, SyntheticData
-from ksame.papers.experiment import FULL, Experiment, Outcome, Scale, Task, perform
+from ksame.papers.data import SyntheticData
+from ksame.papers.experiment import FULL, Experiment, Outcome, Task, perform
 from ksame.papers.paper import Paper
 from ksame.progress import Track, silent
 
@@ -38,9 +38,7 @@ def run_experiments(
     papers: Sequence[Paper],
     folder: Path,
     *,
-    data: Data | None = None,
-    scale: Scale = FULL,
-    seed: int = 0,
+    task: Task | None = None,
     jobs: int = 1,
     fresh: bool = False,
     track: Track = silent,
@@ -52,8 +50,8 @@ def run_experiments(
     ----------
     folder : Path
         Every experiment's numbers appear in a sub-folder of its paper's name as soon as it is done.
-    data : Data, optional
-        People who do not exist by default.
+    task : Task, optional
+        Data, size and seed; people who do not exist, at full size, by default.
     jobs : int
         Processes at a time; one runs in this process.
     fresh : bool
@@ -65,9 +63,9 @@ def run_experiments(
     -------
     outcomes : mapping of paper to mapping of experiment to Outcome
     """
-    jobs, seed = whole_number("jobs", "reproduce", jobs, 1, MOST_JOBS), seed_number("reproduce", seed)
-    source = SyntheticData() if data is None else data
-    task = Task(source, scale, seed)
+    jobs = whole_number("jobs", "reproduce", jobs, 1, MOST_JOBS)
+    task = task or Task(SyntheticData(), FULL, 0)
+    seed_number("reproduce", task.seed)
     todo = [(paper, experiment) for paper in papers for experiment in paper.experiments]
     outcomes: dict[str, dict[str, Outcome]] = {paper.name: {} for paper in papers}
     run = _in_turn if jobs == 1 else _side_by_side

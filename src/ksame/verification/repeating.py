@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -60,8 +61,7 @@ def repeat(
                 seed=linkage.seed,
                 reference=reference,
                 after=linkage.before(),
-                names=_names(release),
-                provenance=provenance,
+                provenance=replace(provenance, names=_names(release)),
                 remember=False,
             )
     except KsameError as error:
