@@ -61,7 +61,7 @@ def repeat(
                 seed=linkage.seed,
                 reference=reference,
                 after=linkage.before(),
-                provenance=replace(provenance, names=_names(release)),
+                provenance=replace(provenance or Provenance(), names=_names(release)),
                 remember=False,
             )
     except KsameError as error:
