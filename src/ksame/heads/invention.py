@@ -67,7 +67,7 @@ def invent(
     *,
     size: int | None = None,
     still: bool = True,
-    made: NDArray[np.float32] | None = None,
+    finished: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32] | None:
     """Put an invented head into a frame, in place.
 
@@ -83,12 +83,12 @@ def invent(
         At which the head is finished; by default by its size in the frame.
     still : bool
         Whether it is a photograph, and not a frame of a film.
-    made : ndarray of shape (size, size, 3), optional
+    finished : ndarray of shape (size, size, 3), optional
         The finished square, where it is known; of another size it is not used.
 
     Returns
     -------
-    made : ndarray of shape (size, size, 3) or None
+    finished : ndarray of shape (size, size, 3) or None
         The finished square; None where the head lies outside the frame.
     """
     region = invention.region
@@ -104,14 +104,14 @@ def invent(
     shifted[:, 2] += matrix[:, :2] @ _origin(window)
     inside = filled(part.shape, region.outline - _origin(window))
     hole = unknown | (inside > 0)  # also where another head, invented before, reaches into this region
-    if made is None or len(made) != size:
+    if finished is None or len(finished) != size:
         surroundings, known = _square(part, hole, shifted, size)
         drawing = draw(invention.looks, invention.head, invention.neutral, region, size)
-        made = finisher.finish(drawing, surroundings, known)
-    crisp = _crisp(made) if still and size >= _CRISP_FROM else made
+        finished = finisher.finish(drawing, surroundings, known)
+    crisp = _crisp(finished) if still and size >= _CRISP_FROM else finished
     _put(part, unknown, inside, crisp, shifted, region.side, _GRAIN * _noise_of(part, hole))
     unknown[inside > 0] = False
-    return made
+    return finished
 
 
 def _put(

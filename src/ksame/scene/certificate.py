@@ -22,10 +22,10 @@ from ksame.privacy.documents import read_document
 from ksame.privacy.invention import InventedRegion
 from ksame.privacy.signing import sign
 from ksame.recipes import METHODS
-from ksame.scene.composing import Treatment
 from ksame.scene.config import JobConfig
-from ksame.scene.masking import FILL
+from ksame.scene.decide import Treatment
 from ksame.scene.media.output import timeless
+from ksame.scene.render import FILL
 from ksame.scene.result import JobResult
 from ksame.scene.risk import NOBODY, WHOLE_FILE, AtRisk
 
@@ -172,7 +172,7 @@ def certify(result: JobResult, options: JobConfig, folder: Path) -> SceneCertifi
         for done in result.files
         for name, digest in done.files.items()
     }
-    k_real = result.choice.k_real(result.shown)
+    k_real = result.plan.k_real(result.shown)
     return SceneCertificate(
         method=SceneMethod(
             name=options.method,
@@ -202,9 +202,9 @@ def _counts(result: JobResult) -> SceneCounts:
     """Count everybody once: whoever is shown in any frame is kept, whatever became of them in others."""
     unsure, shown = result.everyone.unsure, result.shown
     kept = sum(one.confirmed for one in shown.values())
-    plans = [plan for name, plan in result.choice.plans.items() if name not in unsure and name not in shown]
+    plans = [plan for name, plan in result.plan.decisions.items() if name not in unsure and name not in shown]
     treated = Counter(plan.treatment for plan in plans)
-    instead = sum(plan.stands_in for plan in plans)
+    instead = sum(plan.masked_instead for plan in plans)
     at_risk = [[one for one in done.at_risk if one.masked] for done in result.files]
     return SceneCounts(
         files=len(result.files),
@@ -287,8 +287,8 @@ def kept_words(counts: SceneCounts) -> list[str]:
 
 
 def _likeness(result: JobResult) -> Likeness | None:
-    judge = result.choice.judge
-    alike = [value for name, value in result.choice.likeness.items() if name not in result.shown]
+    judge = result.plan.judge
+    alike = [value for name, value in result.plan.likeness.items() if name not in result.shown]
     if judge is None or not alike:
         return None
     recognised = round(max(alike), 4) >= judge.threshold  # as the link table has it

@@ -16,7 +16,7 @@ from ksame.scene.certificate import (
     notes_on_counts,
     statement,
 )
-from ksame.scene.masking import Mask
+from ksame.scene.render import Mask
 
 
 def check_scene_claims(certificate: SceneCertificate) -> list[Finding]:

@@ -12,10 +12,10 @@ from ksame import __version__
 from ksame.errors import UsageError, seed_number, whole_number
 from ksame.heads.covers import HEAD, Cover
 from ksame.recipes import METHODS
-from ksame.scene.choosing import SOMEONE_ELSE, check_method
+from ksame.scene.decide import SOMEONE_ELSE, check_method
 from ksame.scene.looking import Looking
-from ksame.scene.masking import FILL, Mask
 from ksame.scene.media import Damaged, Encoding
+from ksame.scene.render import FILL, Mask
 from ksame.scene.store import key_of
 
 MAX_WORKERS = 256

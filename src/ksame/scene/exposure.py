@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksame.scene.composing import Plan, Treatment
+from ksame.scene.decide import Decision, Treatment
 from ksame.scene.looking.editing import left_out
 from ksame.scene.sightings import Cast
 
@@ -32,13 +32,13 @@ class Shown:
 
 
 def shown(
-    cast: Cast, plans: Mapping[str, Plan], span: tuple[float, float], times: Sequence[float]
+    cast: Cast, decisions: Mapping[str, Decision], span: tuple[float, float], times: Sequence[float]
 ) -> tuple[Shown, ...]:
     """Return who is left as they are in at least one frame of a file.
 
     Parameters
     ----------
-    plans : mapping of person to Plan
+    decisions : mapping of person to Decision
         For everyone in the cast.
     span : (float, float)
         Seconds between which faces are changed.
@@ -49,12 +49,12 @@ def shown(
     outside = (at < span[0]) | (at > span[1])
     reasons: dict[str, list[str]] = {}
     for person in cast.people:
-        if plans[person.name].treatment is Treatment.KEEP:
+        if decisions[person.name].treatment is Treatment.KEEP:
             reasons.setdefault(person.name, []).append(KEPT)
         elif any(outside[track.first : track.end].any() for track in cast.of(person.name)):
             reasons.setdefault(person.name, []).append(OUTSIDE)
     missing = left_out(cast)
     for one in missing:
         reasons.setdefault(one.person, []).append(TAKEN_OUT)
-    in_doubt = cast.unsure | ({one.person for one in missing if not one.confirmed} - set(plans))
+    in_doubt = cast.unsure | ({one.person for one in missing if not one.confirmed} - set(decisions))
     return tuple(Shown(name, "; ".join(why), name not in in_doubt) for name, why in reasons.items())

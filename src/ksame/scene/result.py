@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ksame.scene.choosing import Choice
+from ksame.scene.decide import Plan
 from ksame.scene.exposure import Shown
 from ksame.scene.people import Everyone
 from ksame.scene.risk import AtRisk
@@ -52,7 +52,7 @@ class JobResult:
     files : tuple of FileResult
     failed : mapping of source to reason
         Files for which nothing was written.
-    choice : Choice
+    plan : Plan
     everyone : Everyone
     casts : tuple of Cast
         Who is where in each file that was written; on disk, and gone with the work in progress.
@@ -61,7 +61,7 @@ class JobResult:
 
     files: tuple[FileResult, ...]
     failed: Mapping[Path, str]
-    choice: Choice
+    plan: Plan
     everyone: Everyone
     casts: tuple[Cast, ...]
     seed: int

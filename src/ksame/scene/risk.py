@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ksame.errors import InputError
-from ksame.scene.composing import StandIn
+from ksame.scene.render import MaskedInstead
 from ksame.scene.sightings import Cast
 
 _LONGEST = 1 << 30  # frames
@@ -52,24 +52,24 @@ class AtRisk:
         return self.person not in (NOBODY, WHOLE_FILE)
 
 
-def stretches(stand_ins: Iterable[StandIn], times: Sequence[float]) -> tuple[AtRisk, ...]:
+def stretches(masked_instead: Iterable[MaskedInstead], times: Sequence[float]) -> tuple[AtRisk, ...]:
     """Join stand-ins in consecutive frames.
 
     Parameters
     ----------
-    stand_ins : iterable of StandIn
+    masked_instead : iterable of MaskedInstead
         In the order of their frames.
     times : sequence of float
         Of all frames, in seconds.
 
     Examples
     --------
-    >>> found = stretches([StandIn(i, "P1", "profile") for i in (3, 4, 9)], [i / 10 for i in range(10)])
+    >>> found = stretches([MaskedInstead(i, "P1", "profile") for i in (3, 4, 9)], [i / 10 for i in range(10)])
     >>> [(one.first, one.last, one.start, one.end) for one in found]
     [(3, 4, 0.3, 0.4), (9, 9, 0.9, 0.9)]
     """
     spans: dict[str, list[tuple[int, int, dict[str, None]]]] = {}
-    for one in stand_ins:
+    for one in masked_instead:
         mine = spans.setdefault(one.person, [])
         if mine and one.frame - mine[-1][1] <= 1:
             first, _, reasons = mine[-1]

@@ -16,7 +16,7 @@ from ksame.privacy.findings import ODD, Finding, check, check_digest, check_file
 from ksame.privacy.release import CERTIFICATE, SIGNATURE
 from ksame.scene.certificate import SceneCertificate, frames_at_risk, frames_damaged
 from ksame.scene.claims import check_scene_claims
-from ksame.scene.counting import smallest_sharing
+from ksame.scene.decide.counting import smallest_sharing
 from ksame.scene.linkage import SceneLinkage
 from ksame.scene.media import open_media
 from ksame.scene.media.recording import film, opened
