@@ -22,6 +22,7 @@ from ksame.synthetic import synthetic
 if TYPE_CHECKING:
     from ksame.audit import audit
     from ksame.scene.config import JobConfig
+    from ksame.scene.own_frames import deidentify_frames
     from ksame.scene.release import MediaRelease, ReleaseOptions, deidentify_media
     from ksame.verification import verify
 
@@ -38,6 +39,7 @@ __all__ = [
     "Template",
     "audit",
     "deidentify",
+    "deidentify_frames",
     "deidentify_media",
     "load_folder",
     "load_photographs",
@@ -54,6 +56,7 @@ _LATER = {
     "JobConfig": "ksame.scene.config",
     "MediaRelease": "ksame.scene.release",
     "ReleaseOptions": "ksame.scene.release",
+    "deidentify_frames": "ksame.scene.own_frames",
     "deidentify_media": "ksame.scene.release",
     "verify": "ksame.verification",
 }

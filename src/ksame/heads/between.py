@@ -31,9 +31,9 @@ class BetweenConfig:
     cells : int
         Of the grid on which the warp is computed, along a side.
     near, far : float
-        Cells over which the warp is smoothed: where there are points, and beyond them. By eye.
+        Cells over which the warp is smoothed: where there are points, and beyond them. By choice.
     trust : float
-        Weight of the far warp beside that of one point. By eye.
+        Weight of the far warp beside that of one point. By choice.
     """
 
     max_move: float = 0.05

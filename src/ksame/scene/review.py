@@ -25,7 +25,7 @@ from ksame.scene.sightings import Track
 
 SIDE = 176
 """Pixels of one picture on a sheet."""
-_SHOWN = 2.2  # how much of the frame is shown, in sizes of the face, by eye
+_SHOWN = 2.2  # how much of the frame is shown, in sizes of the face, by choice
 _COMPARED = 8  # frames of a person among which the worst is sought, by choice
 _LABEL, _CAPTION, _GAP = 150, 18, 6  # pixels of the layout
 _WORDS = {Treatment.REPLACE: "replaced", Treatment.MASK: "masked", Treatment.KEEP: "kept"}

@@ -26,7 +26,7 @@ from ksame.scene.decide.subject import Subject
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """How surrogates are searched for; all by choice, none was tuned.
+    """How surrogates are searched for; all by choice.
 
     Attributes
     ----------
