@@ -1,7 +1,7 @@
 """Runs the stages over files: observe and track every file, decide for everyone, then render and write every file.
 
-This is the only place that starts workers: one pool works on files, another on pictures for all of them. Work on a file
-waits for work on its pictures, and that waits for nothing. What each stage makes is kept in a :class:`Store` beside the
+This is the only place that runs work in threads: one pool works on files, another on pictures for all of them. Work on
+a file waits for work on its pictures, and that waits for nothing. What each stage makes is kept in a :class:`Store` beside the
 output, so that an interrupted job can go on; the store is removed when all is done. Nothing stands under a final name
 before it is complete.
 """
@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from threading import Event
 from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from ksame import __version__
-from ksame.errors import InputError, KsameError, UsageError
+from ksame.errors import InputError, UsageError
 from ksame.files import hash_tree, sha256_of
 from ksame.models import SFace
 from ksame.models.finisher import finisher
@@ -52,31 +51,10 @@ from ksame.scene.result import FileResult, JobResult
 from ksame.scene.risk import DAMAGED, NOBODY, AtRisk, stretches, without_faces
 from ksame.scene.sightings import Cast, in_order
 from ksame.scene.store import OUTPUT, PLAN, TRACKS, Store, can_resume, key_of
+from ksame.scene.workers import CancelToken, picture_pool
 
 T = TypeVar("T")
 U = TypeVar("U")
-
-
-class CancelledError(KsameError):
-    """Work on one file ends because that on another failed, or was interrupted."""
-
-
-class CancelToken:
-    """Stops files that are worked on in other threads."""
-
-    def __init__(self) -> None:
-        self._cancelled = Event()
-
-    def cancel(self) -> None:
-        """Stop them."""
-        self._cancelled.set()
-
-    def checked(self, items: Iterable[T], what: str) -> Iterator[T]:
-        """Yield the items until work is cancelled."""
-        for item in items:
-            if self._cancelled.is_set():
-                raise CancelledError(f"stopped while {what}")
-            yield item
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,16 +88,19 @@ class _Run:
 
     def map_files(self, work: Callable[[T], U], items: Sequence[T], what: str) -> list[U]:
         """Do something with every item, several at a time; the results are in order."""
-        if len(items) == 1:
-            return [work(items[0])]
-        with ThreadPoolExecutor(self.workers) as pool:
-            pending = [pool.submit(work, item) for item in items]
-            try:
-                return [future.result() for future in self.progress(pending, what)]
-            except BaseException:
-                self.token.cancel()
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        try:
+            if len(items) == 1:
+                return [work(items[0])]
+            with ThreadPoolExecutor(self.workers) as pool:
+                pending = [pool.submit(work, item) for item in items]
+                try:
+                    return [future.result() for future in self.progress(pending, what)]
+                except BaseException:
+                    self.token.cancel()
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
+        finally:
+            give_back_memory()
 
 
 def run(job: Job, *, progress: Progress = silent, on_done: Callable[[JobResult], None] | None = None) -> JobResult:
@@ -196,16 +177,6 @@ def _run(run: _Run, files: list[_File], failed: dict[Path, str]) -> JobResult:
     return JobResult(
         tuple(results), failed, plan, everyone, tuple(casts[file.number] for file in files), run.store.seed
     )
-
-
-@contextmanager
-def picture_pool() -> Iterator[Executor]:
-    """Start as many threads as there are processors, for pictures; what has not begun at the end never does."""
-    pool = ThreadPoolExecutor(os.cpu_count() or 1, "pictures")
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def default_workers(kinds: Sequence[str]) -> int:

@@ -16,12 +16,12 @@ from ksame.models.finisher import finisher
 from ksame.recipes import METHODS
 from ksame.scene.config import JobConfig
 from ksame.scene.decide import decide
-from ksame.scene.job import picture_pool
 from ksame.scene.looking import look
 from ksame.scene.media import Frame
 from ksame.scene.people import join
 from ksame.scene.render import Mask, Renderer, rectangle, render_frames
 from ksame.scene.risk import stretches
+from ksame.scene.workers import picture_pool
 
 
 def deidentify_frames(
