@@ -1,9 +1,9 @@
 """Runs the stages over files: observe and track every file, decide for everyone, then render and write every file.
 
 This is the only place that runs work in threads: one pool works on files, another on pictures for all of them. Work on
-a file waits for work on its pictures, and that waits for nothing. What each stage makes is kept in a :class:`Store` beside the
-output, so that an interrupted job can go on; the store is removed when all is done. Nothing stands under a final name
-before it is complete.
+a file waits for work on its pictures, and that waits for nothing. What each stage makes is kept in a :class:`Store`
+beside the output, so that an interrupted job can go on; the store is removed when all is done. Nothing stands under a
+final name before it is complete.
 """
 
 from __future__ import annotations
