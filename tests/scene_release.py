@@ -10,24 +10,23 @@ from ksame.heads import HEAD
 from ksame.models import SFace
 from ksame.scene.at_risk import KEPT, AtRisk, Shown, as_csv
 from ksame.scene.certificate import certify
-from ksame.scene.choosing import Choice, Judge
-from ksame.scene.composing import Plan, Treatment
 from ksame.scene.config import JobConfig
+from ksame.scene.decide import Decision, JudgeRecord, Plan, Treatment
 from ksame.scene.linkage import link
 from ksame.scene.people import Everyone
 from ksame.scene.result import FileResult, JobResult
 from ksame.scene.sightings import Cast, Person
 
 PLANS = {
-    **dict.fromkeys(("P1", "P2", "P3"), Plan(Treatment.REPLACE, None, HEAD)),
-    "P4": Plan(Treatment.MASK, stands_in=True),
-    "P5": Plan(Treatment.KEEP),
-    "U1": Plan(Treatment.MASK),
+    **dict.fromkeys(("P1", "P2", "P3"), Decision(Treatment.REPLACE, None, HEAD)),
+    "P4": Decision(Treatment.MASK, masked_instead=True),
+    "P5": Decision(Treatment.KEEP),
+    "U1": Decision(Treatment.MASK),
 }
 
 
 COUNTED = {"P1": 0, "P2": 1, "P3": 2}
-JUDGE = Judge(SFace.name, SFace.threshold)
+JUDGE = JudgeRecord(SFace.name, SFace.threshold)
 
 
 def write_scene_release(base: Path) -> Path:
@@ -43,7 +42,7 @@ def write_scene_release(base: Path) -> Path:
         done.append(FileResult(base / "in.png", place, 1, names, risks, hash_tree(place), shown=kept))
         casts.append(Cast((8, 8), 1, tuple(Person(n, None) for n in names), ()))
     everyone = Everyone({(int(n in ("P3", "P5", "U1")), n): n for n in PLANS}, unsure=frozenset({"U1"}))
-    choice = Choice(PLANS, {"P1": 0, "P2": 0, "P3": 0}, {"P1": 0.1, "P2": 0.2, "P3": 0.15}, COUNTED, JUDGE)
+    choice = Plan(PLANS, {"P1": 0, "P2": 0, "P3": 0}, {"P1": 0.1, "P2": 0.2, "P3": 0.15}, COUNTED, JUDGE)
     result = JobResult(tuple(done), {}, choice, everyone, tuple(casts), 5)
     certificate = certify(result, JobConfig(), folder)
     certificate.write(folder / "certificate.json")

@@ -83,6 +83,28 @@ def test_arrows_point_up_only(path):
     assert imported_rooms(path) <= allowed
 
 
+@pytest.mark.parametrize("room", ["heads", "scene/decide", "scene/render"])
+def test_nothing_but_a_job_starts_threads(room):
+    """Deciding and rendering are handed an executor, so that all files share one, and results depend on no thread."""
+    for path in sorted((SOURCE / room).rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        for word in ("ThreadPoolExecutor", "ProcessPoolExecutor", "Thread(", "import threading"):
+            assert word not in source, f"{path} has {word}"
+
+
+STAGES = ("media", "decide", "render")
+"""Stages of scenes: each imports only those before it, and none of them the job."""
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_stages_do_not_know_those_after_them(stage):
+    later = {*STAGES[STAGES.index(stage) + 1 :], "job", "release", "own_frames"}
+    for path in sorted((SOURCE / "scene" / stage).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ksame.scene."):
+                assert node.module.split(".")[2] not in later, f"{path} imports {node.module}"
+
+
 def test_the_check_sees_a_wrong_arrow(tmp_path):
     wrong = tmp_path / "wrong.py"
     wrong.write_text("from ksame.methods.base import Problem\nfrom ksame import app\n")

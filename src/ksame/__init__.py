@@ -21,6 +21,7 @@ from ksame.version import __version__
 if TYPE_CHECKING:
     from ksame.audit import audit
     from ksame.scene.config import JobConfig
+    from ksame.scene.own_frames import deidentify_frames
     from ksame.scene.release import MediaRelease, ReleaseOptions, deidentify_media
     from ksame.verification import verify
 
@@ -39,6 +40,7 @@ __all__ = [
     "__version__",
     "audit",
     "deidentify",
+    "deidentify_frames",
     "deidentify_media",
     "load_folder",
     "load_photographs",
@@ -55,6 +57,7 @@ _LATER = {
     "JobConfig": "ksame.scene.config",
     "MediaRelease": "ksame.scene.release",
     "ReleaseOptions": "ksame.scene.release",
+    "deidentify_frames": "ksame.scene.own_frames",
     "deidentify_media": "ksame.scene.release",
     "verify": "ksame.verification",
 }

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from ksame import synthetic
-from ksame.scene.identities import Loop
+from ksame.scene.decide import Judge
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_in_a_batch_only_the_file_without_faces_is_listed(empty, twice, run, tmp
 
 
 def test_one_person_twice_in_a_picture_is_one_real_person(twice, run, tmp_path, monkeypatch):
-    monkeypatch.setattr(Loop, "likeness", lambda *_: 0.0)  # nobody is masked
+    monkeypatch.setattr(Judge, "likeness", lambda *_: 0.0)  # nobody is masked
     words = ("deidentify", twice, "-o", tmp_path / "safe.png", "-m", "k-same-m", "-k", 2, "--seed", 1)
     result = run(*words, "--link-table", tmp_path / "link.json", code=0)
     certificate = json.loads((tmp_path / "safe.certificate.json").read_text())

@@ -1,5 +1,6 @@
 """Frames between others: heads like those before and after are mixed of both, bent, and nothing else changes."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 
@@ -7,13 +8,13 @@ import cv2
 import numpy as np
 import pytest
 
-from ksame.heads.between import Made, between
+from ksame.heads.between import FinishedHead, between
 from ksame.heads.head import Head, Region, filled
 from ksame.heads.surrogate import draw_surrogate
 from ksame.models.finisher import Finisher
-from ksame.scene.composing import STEP, Composer, Plan, Treatment, composed, first_needed
+from ksame.scene.decide import Decision, Treatment, neutral_of
 from ksame.scene.looking import look
-from ksame.scene.neutral import neutral_of
+from ksame.scene.render import STEP, Renderer, first_needed, render_frames
 from scene.walkers import background, clip, paste
 
 
@@ -46,15 +47,17 @@ def network():
     return Counting()
 
 
-def composer(cast, network):
+def renderer(cast, network):
     face = draw_surrogate(False, 1970.0, -0.5, np.random.default_rng(1))
-    return Composer(cast, {person.name: Plan(Treatment.REPLACE, face) for person in cast.people}, network=network)
+    return Renderer(cast, {person.name: Decision(Treatment.REPLACE, face) for person in cast.people}, network=network)
 
 
-def asked(scene, network, frames=None):
+def asked(scene, network, frames=None, threads=2):
     """Return the new frames and how often the network was asked for them."""
     network.count = 0
-    made = [new for _, new in composed(scene[0] if frames is None else frames, composer(scene[1], network))]
+    with ThreadPoolExecutor(threads) as pool:
+        frames = scene[0] if frames is None else frames
+        made = [new for _, new in render_frames(frames, renderer(scene[1], network), pool)]
     return made, network.count
 
 
@@ -75,7 +78,7 @@ def test_the_network_is_asked_in_one_frame_of_three_while_a_head_changes_little(
 
 def test_frames_between_look_as_if_they_had_been_made(scene, network):
     made, _ = asked(scene, network)
-    alone = [composer(scene[1], network).compose(frame) for frame in scene[0]]
+    alone = [renderer(scene[1], network).render(frame) for frame in scene[0]]
     for i, (mixed, whole, frame) in enumerate(zip(made, alone, scene[0], strict=True)):
         assert np.array_equal(mixed, whole) == (i % STEP == 0 or i == 10)
         changed = (whole != frame.pixels).any(axis=2)
@@ -84,11 +87,31 @@ def test_frames_between_look_as_if_they_had_been_made(scene, network):
         assert np.array_equal(mixed[~near], frame.pixels[~near])
 
 
+def test_frames_do_not_depend_on_the_number_of_threads(scene, network):
+    """With one thread nothing can be waited for by what runs in it: it would wait for ever."""
+    one, count = asked(scene, network, threads=1)
+    four, _ = asked(scene, network, threads=4)
+    assert count == 5
+    assert all(np.array_equal(a, b) for a, b in zip(one, four, strict=True))
+
+
+def test_recordings_may_share_their_threads(scene, network):
+    """Two recordings, each in a thread of its own, and one thread for the pictures of both."""
+    alone, _ = asked(scene, network)
+    with ThreadPoolExecutor(1) as pictures, ThreadPoolExecutor(2) as files:
+        tasks = [
+            files.submit(lambda: [new for _, new in render_frames(scene[0], renderer(scene[1], network), pictures)])
+            for _ in range(2)
+        ]
+        for task in tasks:
+            assert all(np.array_equal(a, b) for a, b in zip(alone, task.result(timeout=120), strict=True))
+
+
 def test_a_blink_is_made_and_not_mixed_away(scene, network):
     shut = blinking(scene[1], 4)
     made, count = asked((scene[0], shut), network)
     assert count == 6
-    assert np.array_equal(made[4], composer(shut, network).compose(scene[0][4]))
+    assert np.array_equal(made[4], renderer(shut, network).render(scene[0][4]))
 
 
 def test_frames_that_come_slowly_are_all_made(scene, network):
@@ -97,7 +120,7 @@ def test_frames_that_come_slowly_are_all_made(scene, network):
 
 
 def test_large_frames_do_not_wait_for_each_other(scene, network, monkeypatch):
-    monkeypatch.setattr("ksame.scene.composing._ROOM", 0)
+    monkeypatch.setattr("ksame.scene.render.sequence._MAX_BYTES", 0)
     made, count = asked(scene, network)
     assert count == len(made) == len(scene[0])
 
@@ -106,8 +129,9 @@ def test_large_frames_do_not_wait_for_each_other(scene, network, monkeypatch):
 def test_a_frame_comes_out_the_same_wherever_a_run_goes_on(scene, network, begin):
     whole, _ = asked(scene, network)
     first = first_needed(begin)
-    both = islice(composed(scene[0][first:], composer(scene[1], network), workers=3), begin - first, None)
-    rest = [new for _, new in both]
+    with ThreadPoolExecutor(3) as pool:
+        both = islice(render_frames(scene[0][first:], renderer(scene[1], network), pool), begin - first, None)
+        rest = [new for _, new in both]
     assert len(rest) == len(whole) - begin
     assert all(np.array_equal(a, b) for a, b in zip(whole[begin:], rest, strict=True))
 
@@ -136,10 +160,10 @@ def test_an_error_on_the_way_is_raised(scene, network):
         raise OSError("the recording ends here")
 
     with pytest.raises(OSError, match="ends here"):
-        list(composed(broken(), composer(scene[1], network)))
+        asked(scene, network, broken())
     bad = [*scene[0][:4], replace(scene[0][4], pixels=cv2.cvtColor(scene[0][4].pixels, cv2.COLOR_RGB2GRAY))]
     with pytest.raises((ValueError, IndexError, cv2.error)):
-        list(composed(bad, composer(scene[1], network)))
+        asked(scene, network, bad)
 
 
 def test_a_head_that_moves_is_bent_to_where_it_is_and_not_doubled():
@@ -149,7 +173,7 @@ def test_a_head_that_moves_is_bent_to_where_it_is_and_not_doubled():
     def made(x):
         square = np.full((128, 128, 3), -1, dtype=np.float32)
         cv2.circle(square, (x, 64), 12, (1, 1, 1), -1)
-        return Made(points + np.array([(x - 64) / 128, 0]), square)
+        return FinishedHead(points + np.array([(x - 64) / 128, 0]), square)
 
     mixed = between(made(61), points, made(67), 0.5)
     assert mixed is not None
@@ -162,7 +186,7 @@ def test_a_head_that_moves_is_bent_to_where_it_is_and_not_doubled():
 @pytest.mark.parametrize("away", [0.0, 0.03])
 def test_a_head_unlike_both_beside_it_has_to_be_made(away):
     points = np.random.default_rng(0).uniform(0.2, 0.8, (478, 2))
-    one = Made(points, np.zeros((128, 128, 3), dtype=np.float32))
+    one = FinishedHead(points, np.zeros((128, 128, 3), dtype=np.float32))
     now = points.copy()
     now[13] += away
     assert (between(one, now, one, 0.5) is None) == (away > 0)

@@ -1,14 +1,14 @@
-"""Frames composed: kept, replaced, masked, filled, within a span; people over a batch."""
+"""Frames rendered: kept, replaced, masked, filled, within a span; people over a batch."""
 
 import numpy as np
 import pytest
 
 from ksame.errors import UsageError
 from ksame.heads.surrogate import draw_surrogate
-from ksame.scene.composing import Composer, Plan, Treatment
-from ksame.scene.filling import rectangle
+from ksame.scene.decide import Decision, Treatment, treatments
 from ksame.scene.looking import look
-from ksame.scene.people import join, treatments
+from ksame.scene.people import join
+from ksame.scene.render import Renderer, rectangle
 from ksame.scene.sightings import Cast, Person
 from scene.walkers import background, clip, paste
 
@@ -25,70 +25,70 @@ def scene():
     return frames, look(frames, (320, 240))
 
 
-def composer(scene, plan, **options):
+def renderer(scene, decision, **options):
     _, cast = scene
-    return Composer(cast, {person.name: plan for person in cast.people}, **options)
+    return Renderer(cast, {person.name: decision for person in cast.people}, **options)
 
 
 def replace(seed=0):
-    return Plan(Treatment.REPLACE, draw_surrogate(False, 1970.0, -0.5, np.random.default_rng(seed)))
+    return Decision(Treatment.REPLACE, draw_surrogate(False, 1970.0, -0.5, np.random.default_rng(seed)))
 
 
 def test_whoever_is_kept_is_kept_to_the_bit(scene):
-    assert np.array_equal(composer(scene, Plan(Treatment.KEEP)).compose(scene[0][2]), scene[0][2].pixels)
+    assert np.array_equal(renderer(scene, Decision(Treatment.KEEP)).render(scene[0][2]), scene[0][2].pixels)
 
 
 def test_everyone_is_replaced_in_every_frame_and_the_frames_stay_as_they_were(scene):
     frames = scene[0]
     before = [frame.pixels.copy() for frame in frames]
-    new = composer(scene, replace())
+    new = renderer(scene, replace())
     for frame, old in zip(frames, before, strict=True):
-        made = new.compose(frame)
+        made = new.render(frame)
         assert (made != old).any(axis=2).mean() > 0.03
         assert np.array_equal(frame.pixels, old)
-        assert new.stand_ins(frame.index, frame.time) == []
+        assert new.masked_instead(frame.index, frame.time) == []
 
 
 def test_frames_do_not_depend_on_those_before(scene):
     frames = scene[0]
-    whole = composer(scene, replace())
-    made = [whole.compose(frame) for frame in frames]
-    assert np.array_equal(composer(scene, replace()).compose(frames[4]), made[4])
+    whole = renderer(scene, replace())
+    made = [whole.render(frame) for frame in frames]
+    assert np.array_equal(renderer(scene, replace()).render(frames[4]), made[4])
 
 
 def test_a_new_face_does_not_flicker(scene):
     frames = scene[0]
-    new = composer(scene, replace())
-    made = [new.compose(frame).astype(float).mean() for frame in frames]
+    new = renderer(scene, replace())
+    made = [new.render(frame).astype(float).mean() for frame in frames]
     old = [frame.pixels.astype(float).mean() for frame in frames]
     assert np.abs(np.diff(np.subtract(made, old))).max() < 0.5  # from frame to frame; what surrounds it changes too
 
 
 def test_only_frames_within_the_span_change(scene):
     frames = scene[0]
-    new = composer(scene, replace(), span=(0.07, 0.13))
-    changed = [not np.array_equal(new.compose(frame), frame.pixels) for frame in frames]
+    new = renderer(scene, replace(), span=(0.07, 0.13))
+    changed = [not np.array_equal(new.render(frame), frame.pixels) for frame in frames]
     assert changed == [False, False, True, True, False, False]
 
 
 def test_a_region_is_filled_where_nobody_is(scene):
     frame = scene[0][0]
-    made = composer(scene, Plan(Treatment.KEEP), regions=[rectangle(5, 5, 30, 20)]).compose(frame)
+    made = renderer(scene, Decision(Treatment.KEEP), regions=[rectangle(5, 5, 30, 20)]).render(frame)
     assert not np.array_equal(made[5:25, 5:35], frame.pixels[5:25, 5:35])
     assert np.array_equal(made[60:, 60:], frame.pixels[60:, 60:])
 
 
 def test_whoever_cannot_be_replaced_is_masked_and_named(scene):
     frame = scene[0][1]
-    new = composer(scene, Plan(Treatment.MASK, stands_in=True))
-    made = new.compose(frame)
+    new = renderer(scene, Decision(Treatment.MASK, masked_instead=True))
+    made = new.render(frame)
     face = scene[1].at(frame.index)[0]
     x, y, width, height = (round(side) for side in face.box)
     middle = np.s_[y + height // 4 : y + height * 3 // 4, x + width // 4 : x + width * 3 // 4]
     assert made[middle].astype(float).std(axis=(0, 1)).max() < frame.pixels[middle].astype(float).std(axis=(0, 1)).max()
-    (stand_in,) = new.stand_ins(frame.index, frame.time)
-    assert (stand_in.frame, stand_in.person) == (1, face.person)
-    assert "recogniser" in stand_in.reason
+    (masked,) = new.masked_instead(frame.index, frame.time)
+    assert (masked.frame, masked.person) == (1, face.person)
+    assert "recogniser" in masked.reason
 
 
 def person(name, vector):

@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 from drawn import drawn_faces
 from ksame import synthetic
 from ksame.models import SFace
-from ksame.scene.choosing import Choice, Judge
-from ksame.scene.composing import Plan, Treatment
-from ksame.scene.counting import Witness, distinct, smallest_sharing
-from ksame.scene.identities import Subject, View
+from ksame.scene.decide import Decision, JudgeRecord, Plan, Subject, Treatment, View
+from ksame.scene.decide.counting import PersonConfirmation, distinct, smallest_sharing
+from ksame.scene.decide.views import FileViews, Reading, collect_views, subjects_of
 from ksame.scene.looking import Looking, look
 from ksame.scene.people import Everyone
-from ksame.scene.preparing import Prepared, Reading, prepare, subjects_of
 from ksame.spaces.facemodel import face_model
 
 NOTHING = np.empty(0)
@@ -46,7 +44,7 @@ def test_a_drawing_is_replaced_but_does_not_count_as_a_person(kind, counts):
         picture = (synthetic(1, seed=8, size=(280, 220)).images[0] * 255).astype(np.uint8)
     cast = look([Still(picture)], picture.shape[1::-1], still=True)
     assert [track.confirmed for track in cast.tracks] == [True], "one second opinion is enough to replace it"
-    prepared = prepare([Still(picture)], cast, SFace(), Witness(Looking()), people={"P1"})
+    prepared = collect_views([Still(picture)], cast, SFace(), PersonConfirmation(Looking()))
     assert set(prepared.views) == {"P1"}
     assert (prepared.confirmed == {"P1"}) is counts
 
@@ -74,14 +72,14 @@ def test_numbers_are_as_many_as_people(who, random):
 def test_a_stranger_does_not_count():
     reading = Reading(np.zeros(face_model().n_codes), -0.5)
     names = {(0, name): name for name in ("P1", "P2", "U1")}
-    known = Prepared({n: (view([1, 0]),) for _, n in names}, {n: [reading] for _, n in names}, {"P1", "P2", "U1"})
+    known = FileViews({n: (view([1, 0]),) for _, n in names}, {n: [reading] for _, n in names}, {"P1", "P2", "U1"})
     everyone = Everyone(names, frozenset({"P2"}), frozenset({"U1"}))
     assert [one.confirmed for one in subjects_of([known], everyone)] == [True, False, False]
 
 
 def test_whoever_is_shown_hides_nobody():
-    plans = {name: Plan(Treatment.REPLACE) for name in ("P1", "P2", "P3")}
-    choice = Choice(plans, dict.fromkeys(plans, 0), {}, {"P1": 0, "P2": 1, "P3": 2}, Judge("someone", 0.4))
-    assert (choice.k_real(), choice.k_real({"P2"}), choice.k_real({"P1", "P2"})) == (3, 2, 1)
-    assert choice.k_real(set(plans)) is None
+    decisions = {name: Decision(Treatment.REPLACE) for name in ("P1", "P2", "P3")}
+    plan = Plan(decisions, dict.fromkeys(decisions, 0), {}, {"P1": 0, "P2": 1, "P3": 2}, JudgeRecord("someone", 0.4))
+    assert (plan.k_real(), plan.k_real({"P2"}), plan.k_real({"P1", "P2"})) == (3, 2, 1)
+    assert plan.k_real(set(decisions)) is None
     assert smallest_sharing([]) is None

@@ -12,57 +12,59 @@ from ksame import synthetic
 from ksame.errors import InputError
 from ksame.heads.covers import FACE
 from ksame.heads.surrogate import draw_surrogate
-from ksame.scene.choosing import Choice, Judge
-from ksame.scene.composing import Composer, Plan, Treatment
 from ksame.scene.config import Job, JobConfig
-from ksame.scene.identities import Loop
+from ksame.scene.decide import Decision, Judge, JudgeRecord, Plan, Treatment, load_plan, save_plan
 from ksame.scene.job import run
 from ksame.scene.looking import look
-from ksame.scene.plan_storage import load_choice, save_choice
+from ksame.scene.render import Renderer
 
 
 @pytest.fixture
-def choice() -> Choice:
+def plan() -> Plan:
     rng = np.random.default_rng(1)
     shared, other = (draw_surrogate(True, 1970.0, -0.5, rng) for _ in range(2))
-    plans = {
-        "P1": Plan(Treatment.REPLACE, shared),
-        "P2": Plan(Treatment.REPLACE, shared),
-        "the guest": Plan(Treatment.REPLACE, other, FACE),
-        "P4": Plan(Treatment.MASK, stands_in=True),
-        "U1": Plan(Treatment.KEEP),
+    decisions = {
+        "P1": Decision(Treatment.REPLACE, shared),
+        "P2": Decision(Treatment.REPLACE, shared),
+        "the guest": Decision(Treatment.REPLACE, other, FACE),
+        "P4": Decision(Treatment.MASK, masked_instead=True),
+        "U1": Decision(Treatment.KEEP),
     }
     groups = {"P1": 0, "P2": 0, "the guest": 1}
-    return Choice(plans, groups, {"P1": 0.1234567890123}, {"P1": 0, "P2": 1}, Judge("someone", 0.4))
+    return Plan(decisions, groups, {"P1": 0.1234567890123}, {"P1": 0, "P2": 1}, JudgeRecord("someone", 0.4))
 
 
-def test_a_plan_comes_back_as_it_was(choice, tmp_path):
+def test_a_plan_comes_back_as_it_was(plan, tmp_path):
     path = tmp_path / "plan.npz"
-    save_choice(choice, path)
+    save_plan(plan, path)
     assert path.stat().st_mode & 0o777 == 0o600
     assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["plan.npz"]
-    read = load_choice(path)
+    read = load_plan(path)
     for name in ("groups", "likeness", "counted", "judge"):
-        assert getattr(read, name) == getattr(choice, name)
-    assert list(read.plans) == list(choice.plans)
-    for name, plan in choice.plans.items():
-        again = read.plans[name]
-        assert (again.treatment, again.cover, again.stands_in) == (plan.treatment, plan.cover, plan.stands_in)
-        if plan.surrogate is None:
+        assert getattr(read, name) == getattr(plan, name)
+    assert list(read.decisions) == list(plan.decisions)
+    for name, decision in plan.decisions.items():
+        again = read.decisions[name]
+        assert (again.treatment, again.cover, again.masked_instead) == (
+            decision.treatment,
+            decision.cover,
+            decision.masked_instead,
+        )
+        if decision.surrogate is None:
             assert again.surrogate is None
             continue
         for part in ("shape", "texture"):
-            assert np.array_equal(getattr(again.surrogate.looks, part), getattr(plan.surrogate.looks, part))
-        assert again.surrogate.looks.iris == plan.surrogate.looks.iris
-    assert read.plans["P1"].surrogate is read.plans["P2"].surrogate
+            assert np.array_equal(getattr(again.surrogate.looks, part), getattr(decision.surrogate.looks, part))
+        assert again.surrogate.looks.iris == decision.surrogate.looks.iris
+    assert read.decisions["P1"].surrogate is read.decisions["P2"].surrogate
 
 
-def test_a_damaged_plan_is_refused(choice, tmp_path):
+def test_a_damaged_plan_is_refused(plan, tmp_path):
     path = tmp_path / "plan.npz"
-    save_choice(choice, path)
+    save_plan(plan, path)
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(InputError, match="Leave --resume out"):
-        load_choice(path)
+        load_plan(path)
 
 
 def test_a_run_that_goes_on_does_not_decide_again(tmp_path, monkeypatch):
@@ -77,15 +79,15 @@ def test_a_run_that_goes_on_does_not_decide_again(tmp_path, monkeypatch):
     def stopped(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Loop, "likeness", lambda *_: 0.0)
+    monkeypatch.setattr(Judge, "likeness", lambda *_: 0.0)
     go("whole.png")
     with monkeypatch.context() as context:
-        context.setattr(Composer, "key", stopped)
+        context.setattr(Renderer, "keyframe", stopped)
         with pytest.raises(KeyboardInterrupt):
             go("safe.png")
-    monkeypatch.setattr(Loop, "likeness", lambda *_: 0.99)  # whoever is judged now would be masked
+    monkeypatch.setattr(Judge, "likeness", lambda *_: 0.99)  # whoever is judged now would be masked
     result = go("safe.png", resume=True)
-    assert result.choice.plans["P1"].treatment is Treatment.REPLACE
+    assert result.plan.decisions["P1"].treatment is Treatment.REPLACE
     assert (tmp_path / "safe.png").read_bytes() == (tmp_path / "whole.png").read_bytes()
 
 

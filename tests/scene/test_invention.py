@@ -17,10 +17,9 @@ from ksame.models import BLENDSHAPES, detect
 from ksame.models.finisher import finisher
 from ksame.models.mesh import FaceMesh
 from ksame.privacy.invention import InventedRegion
-from ksame.scene.composing import Composer, Plan, Treatment
-from ksame.scene.filling import outline_of
+from ksame.scene.decide import Decision, Treatment, neutral_of
 from ksame.scene.looking import look
-from ksame.scene.neutral import neutral_of
+from ksame.scene.render import Renderer, outline_of
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, OUTLINE, with_forehead
 from scene.walkers import background, clip, paste
@@ -86,16 +85,16 @@ def test_noise_in_the_regions_of_a_film_changes_no_byte(couple, cover, treatment
     """The promise itself: same tracks, same plan, other pixels inside, same picture."""
     frames, cast = couple
     plans = {
-        person.name: Plan(Treatment(wish), surrogate(i) if wish == "replace" else None, cover)
+        person.name: Decision(Treatment(wish), surrogate(i) if wish == "replace" else None, cover)
         for i, (person, wish) in enumerate(zip(cast.people, treatments, strict=True))
     }
-    composer = Composer(cast, plans)
+    renderer = Renderer(cast, plans)
     for frame in frames:
         hidden = hidden_by(cast, plans, frame, cover)
         assert hidden.mean() > 0.1
 
         def render(pixels, frame=frame):
-            return composer.compose(type(frame)(frame.index, frame.time, pixels))
+            return renderer.render(type(frame)(frame.index, frame.time, pixels))
 
         assert InventedRegion().check(render, frame.pixels, hidden, np.random.default_rng(frame.index)) == []
 

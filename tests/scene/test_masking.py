@@ -6,9 +6,8 @@ import pytest
 from ksame.errors import UsageError
 from ksame.models import Face, Mesh, Pose
 from ksame.recipes import METHODS
-from ksame.scene.filling import fill, outline_of, rectangle
-from ksame.scene.masking import FILL, Mask
-from ksame.scene.outlines import polygon
+from ksame.scene.render import FILL, Mask, fill, outline_of, rectangle
+from ksame.scene.render.filling import inside_outline
 from scene.walkers import background, paste
 
 MASKS = [entry.name for entry in METHODS.values() if entry.masks]
@@ -29,7 +28,7 @@ def picture():
 
 def test_the_fill_depends_on_nothing_that_it_covers(picture):
     outline, _ = outline_of(tracked())
-    inside = polygon(picture.shape[:2], outline) > 0
+    inside = inside_outline(picture.shape[:2], outline) > 0
     other = picture.copy()
     other[inside] = np.random.default_rng(0).integers(0, 256, (int(inside.sum()), 3))
     fill(picture, outline)
@@ -41,7 +40,7 @@ def test_the_fill_leaves_the_rest_alone(picture):
     before = picture.copy()
     outline, _ = outline_of(tracked())
     fill(picture, outline)
-    near = polygon(picture.shape[:2], outline_of(tracked())[0])
+    near = inside_outline(picture.shape[:2], outline_of(tracked())[0])
     grown = np.pad(near > 0, 2)
     grown = np.any([np.roll(grown, (y, x), (0, 1)) for y in (-2, 0, 2) for x in (-2, 0, 2)], axis=0)[2:-2, 2:-2]
     assert np.array_equal(picture[~grown], before[~grown])

@@ -202,7 +202,7 @@ def test_over_a_batch_nobody_is_joined_with_what_is_in_doubt(cast):
 
 
 def test_what_is_in_doubt_is_masked_unless_kept_by_name():
-    from ksame.scene.people import treatments
+    from ksame.scene.decide import treatments
 
     def wishes(**kwargs):
         return {name: wish.value for name, wish in treatments(("P1", "U1"), unsure={"U1"}, **kwargs).items()}
@@ -216,7 +216,7 @@ def test_what_is_in_doubt_is_masked_unless_kept_by_name():
 
 
 def test_the_mask_of_what_is_in_doubt_is_not_larger_than_needed():
-    from ksame.scene.filling import outline_of
+    from ksame.scene.render import outline_of
 
     box = (100.0, 50.0, 40.0, 50.0)
     sure, unsure = (outline_of(Face(box, confirmed=confirmed))[0] for confirmed in (True, False))

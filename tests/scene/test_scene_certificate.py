@@ -16,11 +16,11 @@ from ksame.models import SFace
 from ksame.privacy.findings import passed
 from ksame.scene.at_risk import AtRisk, Shown, as_csv, count_risks, stretches
 from ksame.scene.certificate import SceneCertificate, certify
-from ksame.scene.choosing import Choice, Judge
-from ksame.scene.composing import Plan, StandIn, Treatment
 from ksame.scene.config import JobConfig
+from ksame.scene.decide import Decision, JudgeRecord, Plan, Treatment
 from ksame.scene.linkage import SceneLinkage, link
 from ksame.scene.people import Everyone
+from ksame.scene.render import MaskedInstead
 from ksame.scene.result import FileResult, JobResult
 from ksame.scene.sightings import Cast, Person, Track
 from ksame.verification import certificate_of, verify
@@ -50,12 +50,12 @@ def result(
     done = FileResult(Path("/secret/ann.mp4"), FOLDER / "000001.mp4", 3, tuple(names), at_risk, {"000001.mp4": "ab"})
     replaced = {n: 0 for n in names if plans[n].treatment is Treatment.REPLACE}
     counted = {n: i % (k_real or 1) for i, n in enumerate(replaced)}
-    judge = Judge(SFace.name, SFace.threshold)
-    choice = Choice(plans, replaced, dict.fromkeys(replaced, likeness), counted, judge)
+    judge = JudgeRecord(SFace.name, SFace.threshold)
+    choice = Plan(plans, replaced, dict.fromkeys(replaced, likeness), counted, judge)
     return JobResult((done,), {}, choice, Everyone({(0, n): n for n in names}), (cast,), 987654321)
 
 
-REPLACED = Plan(Treatment.REPLACE, None, HEAD)
+REPLACED = Decision(Treatment.REPLACE, None, HEAD)
 
 
 def certified(plans, k_real=None, options=None, at_risk=()):
@@ -85,7 +85,7 @@ def test_one_real_person_is_no_anonymity():
 
 def test_nothing_of_the_originals_is_in_it():
     options = JobConfig(span=(12.5, 77.25), keep=("P2",))
-    made = certified({"P1": REPLACED, "P2": Plan(Treatment.KEEP)}, 1, options)
+    made = certified({"P1": REPLACED, "P2": Decision(Treatment.KEEP)}, 1, options)
     text = made.to_json().decode()
     for secret in ("ann", "secret", "987654321", "12.5", "77.25", "0.23456", "P1", "P2"):
         assert secret not in text
@@ -115,19 +115,19 @@ def test_each_method_promises_only_its_own(method, words):
 
 
 def test_masks_promise_nothing():
-    made = certified({"P1": Plan(Treatment.MASK)}, options=JobConfig(method="blur"))
+    made = certified({"P1": Decision(Treatment.MASK)}, options=JobConfig(method="blur"))
     assert (made.k, made.k_real, made.likeness) == (None, None, None)
     assert "nothing is promised" in made.statement
 
 
 def test_what_is_perhaps_no_face_counts_as_nobody():
-    given = result({"P1": REPLACED, "U1": Plan(Treatment.MASK)}, 1)
+    given = result({"P1": REPLACED, "U1": Decision(Treatment.MASK)}, 1)
     made = certify(replace(given, everyone=replace(given.everyone, unsure=frozenset({"U1"}))), JobConfig(), FOLDER)
     assert (made.counts.people, made.counts.masked, made.counts.not_sure) == (1, 0, 1)
 
 
 def test_whoever_is_shown_in_some_frames_is_kept_and_nothing_else():
-    given = result({"P1": REPLACED, "P2": REPLACED, "U1": Plan(Treatment.MASK)}, 1)
+    given = result({"P1": REPLACED, "P2": REPLACED, "U1": Decision(Treatment.MASK)}, 1)
     shown = (Shown("P2", "before or after the span"), Shown("P9", "taken out"), Shown("U1", "kept", confirmed=False))
     given = replace(given, files=(replace(given.files[0], shown=shown),))
     made = certify(replace(given, everyone=replace(given.everyone, unsure=frozenset({"U1"}))), JobConfig(), FOLDER)
@@ -139,21 +139,26 @@ def test_whoever_is_shown_in_some_frames_is_kept_and_nothing_else():
 
 def test_masks_that_stood_in_are_counted():
     risks = (AtRisk("P1", 0, 1, 0.0, 0.1, "profile"), AtRisk("P2", 1, 2, 0.1, 0.2, "profile"))
-    made = certified({"P1": REPLACED, "P2": Plan(Treatment.MASK, stands_in=True)}, 1, at_risk=risks)
+    made = certified({"P1": REPLACED, "P2": Decision(Treatment.MASK, masked_instead=True)}, 1, at_risk=risks)
     assert (made.counts.masked, made.counts.masked_instead) == (0, 1)
     assert (made.counts.faces_masked_instead, made.counts.frames_at_risk) == (4, 3)
     assert set(count_risks([()]).values()) == {0}
 
 
 def test_stretches_keep_people_apart_and_reasons_together():
-    given = [StandIn(0, "P1", "a"), StandIn(0, "P2", "a"), StandIn(1, "P1", "b"), StandIn(1, "P2", "a")]
+    given = [
+        MaskedInstead(0, "P1", "a"),
+        MaskedInstead(0, "P2", "a"),
+        MaskedInstead(1, "P1", "b"),
+        MaskedInstead(1, "P2", "a"),
+    ]
     found = stretches(given, [0.0, 0.04])
     assert [(r.person, r.first, r.last, r.reason) for r in found] == [("P1", 0, 1, "a; b"), ("P2", 0, 1, "a")]
     assert as_csv([("x.mp4", found)]).splitlines()[2] == "x.mp4,P2,0,1,0.000,0.040,a"
 
 
 def test_the_linkage_is_written_once(tmp_path):
-    plans = {"P1": REPLACED, "P2": Plan(Treatment.KEEP)}
+    plans = {"P1": REPLACED, "P2": Decision(Treatment.KEEP)}
     made = result(plans, 1)
     table = link(made, certify(made, JobConfig(), FOLDER))
     path = tmp_path / "link.json"

@@ -9,9 +9,8 @@ import pytest
 from ksame.errors import InputError
 from ksame.privacy.findings import conclusion, passed
 from ksame.scene.certificate import SceneCertificate, certify
-from ksame.scene.choosing import Choice
-from ksame.scene.composing import Plan, Treatment
 from ksame.scene.config import JobConfig
+from ksame.scene.decide import Decision, Plan, Treatment
 from ksame.scene.linkage import SceneLinkage
 from ksame.scene.people import Everyone
 from ksame.scene.result import FileResult, JobResult
@@ -193,7 +192,7 @@ def test_leaving_everyone_is_not_called_a_mask():
     place = Path("/nowhere/out/a.png")
     done = FileResult(Path("/in.png"), place, 1, ("P1",), (), {"a.png": "00"})
     cast = Cast((8, 8), 1, (Person("P1", None),), ())
-    kept = Choice({"P1": Plan(Treatment.KEEP)})
+    kept = Plan({"P1": Decision(Treatment.KEEP)})
     made = certify(JobResult((done,), {}, kept, Everyone({(0, "P1"): "P1"}), (cast,), 5), JobConfig(), place.parent)
     assert "masked" not in made.statement
     assert "left as they are" in made.statement

@@ -1,5 +1,6 @@
 """Who becomes whom: who shares a face, what the recogniser may see, what every method plans."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +13,10 @@ from ksame.models import SFace, detect, five_points
 from ksame.models.finisher import finisher
 from ksame.models.mesh import FaceMesh
 from ksame.recipes import METHODS, InScenes
-from ksame.scene.choosing import make_plans
-from ksame.scene.composing import Treatment
-from ksame.scene.identities import _BLOCK, Loop, Subject, View, _blocks, choose, deal
-from ksame.scene.preparing import read
+from ksame.scene.config import JobConfig
+from ksame.scene.decide import Judge, Subject, Treatment, View, choose_surrogates, make_plan
+from ksame.scene.decide.surrogates import SEARCH, _blocks, deal
+from ksame.scene.decide.views import read
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +25,8 @@ def recogniser():
 
 
 @pytest.fixture(scope="module")
-def loop(recogniser):
-    return Loop(recogniser, finisher("cpu"))
+def judge(recogniser):
+    return Judge(recogniser, finisher("cpu"))
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,11 @@ def people(recogniser):
     return subjects
 
 
+def planned(wishes, people, judge, seed, **options):
+    with ThreadPoolExecutor(2) as pool:
+        return make_plan(wishes, people, judge, np.random.default_rng(seed), JobConfig(**options), pool)
+
+
 def test_people_are_dealt_out_in_equal_shares():
     rng = np.random.default_rng(0)
     chosen, owner = deal(rng.random((23, 9)), 4, rng)
@@ -63,39 +69,43 @@ def test_blocks_hold_everyone_once_and_never_fewer_than_a_group(n):
     assert sorted(i for block in blocks for i in block) == list(range(2 * n))
     assert all(len({subjects[i].woman for i in block}) == 1 for block in blocks)
     assert all(len(block) >= min(n, 10) for block in blocks)
-    assert max(len(block) for block in blocks) < 20 * _BLOCK  # so that the cost grows with the number of people only
+    assert max(len(block) for block in blocks) < 20 * SEARCH.block  # the cost grows with people only
 
 
-def test_members_share_one_face_and_nobody_is_left_out(people, loop):
-    groups = choose(people, 3, loop, np.random.default_rng(1))
+def test_members_share_one_face_and_nobody_is_left_out(people, judge):
+    with ThreadPoolExecutor(2) as pool:
+        groups = choose_surrogates(people, 3, judge, np.random.default_rng(1), pool)
     assert sorted(i for group in groups for i in group.members) == list(range(len(people)))
     for group in groups:
-        assert all(face is group.surrogates[0] for face in group.surrogates)
         assert len({people[i].woman for i in group.members}) == 1
 
 
-def test_the_choice_does_not_depend_on_the_number_of_workers(people, loop):
-    one, two = (choose(people, 2, loop, np.random.default_rng(1), workers=workers) for workers in (1, 2))
+def test_the_choice_does_not_depend_on_the_number_of_workers(people, judge):
+    def choose(threads):
+        with ThreadPoolExecutor(threads) as pool:
+            return choose_surrogates(people, 2, judge, np.random.default_rng(1), pool)
+
+    one, two = choose(1), choose(3)
     assert [group.members for group in one] == [group.members for group in two]
     for a, b in zip(one, two, strict=True):
-        assert np.array_equal(a.surrogates[0].looks.texture, b.surrogates[0].looks.texture)
+        assert np.array_equal(a.surrogate.looks.texture, b.surrogate.looks.texture)
         assert a.likeness == b.likeness
 
 
-def test_the_recogniser_no_longer_knows_them(people, loop):
+def test_the_recogniser_no_longer_knows_them(people, judge):
     wishes = {person.name: Treatment.REPLACE for person in people}
-    choice = make_plans(wishes, people, loop, np.random.default_rng(3), k=3)
+    plan = planned(wishes, people, judge, 3, k=3)
     for person in people:
-        plan = choice.plans[person.name]
-        if plan.treatment is Treatment.REPLACE:
-            assert choice.likeness[person.name] <= loop.limit
-            assert loop.likeness(person, plan.surrogate) == pytest.approx(choice.likeness[person.name], abs=1e-4)
+        decision = plan.decisions[person.name]
+        if decision.treatment is Treatment.REPLACE:
+            assert plan.likeness[person.name] <= judge.limit
+            assert judge.likeness(person, decision.surrogate) == pytest.approx(plan.likeness[person.name], abs=1e-4)
         else:
-            assert plan.stands_in
+            assert decision.masked_instead
 
 
 @pytest.mark.parametrize("n_bad", [1, 99])
-def test_other_faces_are_tried_before_somebody_is_masked(people, loop, monkeypatch, n_bad):
+def test_other_faces_are_tried_before_somebody_is_masked(people, judge, monkeypatch, n_bad):
     men = [person for person in people if not person.woman]
     tried = []
 
@@ -105,53 +115,109 @@ def test_other_faces_are_tried_before_somebody_is_masked(people, loop, monkeypat
         bad = any(surrogate is face for face in tried[:n_bad])
         return 0.9 if bad and person is men[-1] else 0.1
 
-    monkeypatch.setattr(Loop, "likeness", known)
+    monkeypatch.setattr(Judge, "likeness", known)
     wishes = {person.name: Treatment.REPLACE for person in men}
-    choice = make_plans(wishes, men, loop, np.random.default_rng(3), k=len(men))
-    masked = [name for name, plan in choice.plans.items() if plan.stands_in]
+    plan = planned(wishes, men, judge, 3, k=len(men))
+    masked = [name for name, decision in plan.decisions.items() if decision.masked_instead]
     if n_bad == 1:
         assert masked == []
-        assert all(plan.surrogate is tried[1] for plan in choice.plans.values())
+        assert all(decision.surrogate is tried[1] for decision in plan.decisions.values())
     else:
         assert masked == [men[-1].name]
-        assert choice.k_real() == len(men) - 1
+        assert plan.k_real() == len(men) - 1
+
+
+def grouped(people, judge, monkeypatch, likeness, k):
+    """Return groups of people of one gender, and the faces in the order in which they were first judged.
+
+    ``likeness(person, face, others)`` stands for the judge: number of the person, number of the face, and which other
+    people were judged in that face before.
+    """
+    faces, seen = [], []
+
+    def judged(_, person, surrogate):
+        number = next((i for i, face in enumerate(faces) if face is surrogate), len(faces))
+        if number == len(faces):
+            faces.append(surrogate)
+            seen.append(set())
+        who = int(person.name[1:]) - 1
+        seen[number].add(who)
+        return likeness(who, number, seen[number] - {who})
+
+    monkeypatch.setattr(Judge, "likeness", judged)
+    monkeypatch.setattr(Judge, "embed", lambda _, view, surrogate: view.embedding)
+    men = [replace(person, woman=False) for person in people]
+    with ThreadPoolExecutor(1) as pool:
+        return choose_surrogates(men, k, judge, np.random.default_rng(3), pool), faces
+
+
+def test_more_faces_are_drawn_before_somebody_is_masked(people, judge, monkeypatch):
+    (group,), faces = grouped(
+        people, judge, monkeypatch, lambda _, face, __: 0.9 if face < SEARCH.candidates else 0.1, len(people)
+    )
+    assert group.surrogate is faces[SEARCH.candidates], "the first of those drawn afterwards"
+    assert sorted(group.members) == list(range(len(people)))
+
+
+def test_the_face_is_taken_in_which_the_fewest_are_recognised(people, judge, monkeypatch):
+    """A face that fails for everybody by a little is worse than one that fails for one person by much."""
+    (group,), faces = grouped(
+        people, judge, monkeypatch, lambda who, face, _: 0.5 if face != 2 else 0.9 if who == 0 else 0.1, len(people)
+    )
+    assert group.surrogate is faces[2]
+
+
+@pytest.mark.parametrize("others_can", [True, False])
+def test_whoever_is_recognised_in_their_groups_face_gets_that_of_another(people, judge, monkeypatch, others_can):
+    """The first person is recognised in every face that is tried for their own group, but not in the other group's."""
+
+    def likeness(who, _, others):
+        if who == 0:
+            return 0.1 if len(others) == 3 else 0.9
+        return 0.1 if len(others) < 3 or others_can else 0.9  # whether somebody can take their place
+
+    groups, _ = grouped(people, judge, monkeypatch, likeness, 3)
+    assert sorted(i for group in groups for i in group.members) == list(range(len(people)))
+    assert {value for group in groups for value in group.likeness} == {0.1}, "nobody is masked"
+    sizes = sorted(len(group.members) for group in groups)
+    assert sizes == ([3, 3] if others_can else [2, 4]), "masked, the person would be missing in their group as well"
 
 
 @pytest.mark.parametrize("method", [entry.name for entry in METHODS.values() if entry.scenes.works])
-def test_every_method_has_a_plan_for_everyone(people, loop, method):
+def test_every_method_has_a_plan_for_everyone(people, judge, method):
     wishes = {person.name: Treatment.REPLACE for person in people} | {"P9": Treatment.REPLACE, "P8": Treatment.KEEP}
-    choice = make_plans(wishes, people, loop, np.random.default_rng(0), method=method, k=2, judged=False)
-    assert set(choice.plans) == set(wishes)
-    assert choice.plans["P8"].treatment is Treatment.KEEP
-    assert choice.plans["P9"].treatment is Treatment.MASK  # nobody knows what they look like
-    treated = {choice.plans[person.name].treatment for person in people}
+    plan = planned(wishes, people, judge, 0, method=method, k=2, judged=False)
+    assert set(plan.decisions) == set(wishes)
+    assert plan.decisions["P8"].treatment is Treatment.KEEP
+    assert plan.decisions["P9"].treatment is Treatment.MASK  # nobody knows what they look like
+    treated = {plan.decisions[person.name].treatment for person in people}
     assert treated == ({Treatment.MASK} if METHODS[method].masks else {Treatment.REPLACE})
 
 
-def test_k_same_m_gives_a_group_its_mean(people, loop):
+def test_k_same_m_gives_a_group_its_mean(people, judge):
     men = [person for person in people if not person.woman]
     wishes = {person.name: Treatment.REPLACE for person in men}
     k = len(men)
-    choice = make_plans(wishes, men, loop, np.random.default_rng(0), method="k-same-m", k=k, judged=False)
-    looks = {choice.plans[name].surrogate.looks.texture.tobytes() for name in wishes}
+    plan = planned(wishes, men, judge, 0, method="k-same-m", k=k, judged=False)
+    looks = {plan.decisions[name].surrogate.looks.texture.tobytes() for name in wishes}
     mean = modelled(np.mean([person.code for person in men], axis=0))
     assert looks == {mean.looks.texture.tobytes()}
-    assert choice.k_real() == k
+    assert plan.k_real() == k
 
 
-def test_one_line_lets_a_method_of_face_sets_replace_people(people, loop):
+def test_one_line_lets_a_method_of_face_sets_replace_people(people, judge):
     line = replace(METHODS["k-same-furthest"], name="far-away", scenes=InScenes(shares="a mean of others"))
     METHODS.add(line)
     try:
         wishes = {person.name: Treatment.REPLACE for person in people}
-        choice = make_plans(wishes, people, loop, np.random.default_rng(0), method="far-away", k=2, judged=False)
+        plan = planned(wishes, people, judge, 0, method="far-away", k=2, judged=False)
     finally:
         METHODS.remove("far-away")
     faces: dict[int, set[int]] = {}
-    for name, plan in choice.plans.items():
-        assert plan.treatment is Treatment.REPLACE or plan.stands_in
-        if plan.treatment is Treatment.REPLACE:
-            faces.setdefault(choice.groups[name], set()).add(id(plan.surrogate))
+    for name, decision in plan.decisions.items():
+        assert decision.treatment is Treatment.REPLACE or decision.masked_instead
+        if decision.treatment is Treatment.REPLACE:
+            faces.setdefault(plan.groups[name], set()).add(id(decision.surrogate))
     assert len(faces) > 1
     assert all(len(shared) == 1 for shared in faces.values())
-    assert choice.k_real() is not None
+    assert plan.k_real() is not None

@@ -1,16 +1,15 @@
-"""Bits that the composer never sees come from the source only where it answers for nothing."""
+"""Bits that the renderer never sees come from the source only where it answers for nothing."""
 
 import numpy as np
 import pytest
 
 from ksame.heads.invention import taken_away
 from ksame.heads.surrogate import draw_surrogate
-from ksame.scene.composing import Composer, Plan, Treatment
+from ksame.scene.decide import Decision, Treatment
 from ksame.scene.looking import look
-from ksame.scene.masking import Mask
 from ksame.scene.media import Frame
+from ksame.scene.render import Mask, Renderer, changed_region
 from ksame.scene.sightings import Cast, Person, Track
-from ksame.scene.touched import Touched
 from scene.walkers import background, clip, paste
 
 
@@ -24,11 +23,11 @@ def face_at(points=None):
 
 @pytest.mark.parametrize("method", ["fill", "blackout", "pixelate", "blur"])
 def test_a_flat_face_is_touched_although_nothing_changes(method):
-    composer = Composer(face_at(), {"P1": Plan(Treatment.MASK)}, Mask(method))
+    renderer = Renderer(face_at(), {"P1": Decision(Treatment.MASK)}, Mask(method))
     flat = Frame(0, 0.0, np.zeros((80, 96, 3), dtype=np.uint8))
-    composed = composer.compose(flat)
-    touched = Touched(composer).of(flat, composed)
-    np.testing.assert_array_equal(composed, flat.pixels)
+    rendered = renderer.render(flat)
+    touched = changed_region(renderer, flat, rendered)
+    np.testing.assert_array_equal(rendered, flat.pixels)
     assert touched[20:50, 30:54].all()
     assert not touched[:, :8].any()
 
@@ -36,14 +35,14 @@ def test_a_flat_face_is_touched_although_nothing_changes(method):
 def test_whatever_changes_is_touched_and_whoever_is_kept_is_not():
     noise = Frame(0, 0.0, np.random.default_rng(1).integers(0, 256, (80, 96, 3), dtype=np.uint8))
     corners = np.array([[5, 60], [15, 60], [15, 70], [5, 70]], dtype=float)
-    composer = Composer(face_at(), {"P1": Plan(Treatment.KEEP)}, regions=[corners])
-    composed = composer.compose(noise)
-    touched = Touched(composer).of(noise, composed)
-    assert touched[(composed != noise.pixels).any(axis=2)].all()
+    renderer = Renderer(face_at(), {"P1": Decision(Treatment.KEEP)}, regions=[corners])
+    rendered = renderer.render(noise)
+    touched = changed_region(renderer, noise, rendered)
+    assert touched[(rendered != noise.pixels).any(axis=2)].all()
     assert touched[61:70, 6:15].all()
     assert not touched[20:50, 30:54].any()
-    late = Composer(face_at(), {"P1": Plan(Treatment.MASK)}, span=(1.0, 2.0))
-    assert not Touched(late).of(noise, late.compose(noise)).any()
+    late = Renderer(face_at(), {"P1": Decision(Treatment.MASK)}, span=(1.0, 2.0))
+    assert not changed_region(late, noise, late.render(noise)).any()
 
 
 def test_the_whole_region_of_an_invented_head_is_touched():
@@ -52,11 +51,11 @@ def test_the_whole_region_of_an_invented_head_is_touched():
     cast = look(clip([picture]), (420, 260))
     frame = Frame(0, 0.0, picture)
     (person,) = cast.people
-    plan = Plan(Treatment.REPLACE, draw_surrogate(False, 1970.0, -0.5, np.random.default_rng(0)))
-    composer = Composer(cast, {person.name: plan})
-    composed = composer.compose(frame)
-    touched = Touched(composer).of(frame, composed)
-    assert (composed != frame.pixels).any()
+    decision = Decision(Treatment.REPLACE, draw_surrogate(False, 1970.0, -0.5, np.random.default_rng(0)))
+    renderer = Renderer(cast, {person.name: decision})
+    rendered = renderer.render(frame)
+    touched = changed_region(renderer, frame, rendered)
+    assert (rendered != frame.pixels).any()
     (face,) = cast.at(0)
-    assert touched[taken_away(picture.shape, [composer._invention(face, 0).invention.region.outline])].all()
+    assert touched[taken_away(picture.shape, [renderer._placed(face, 0).invention.region.outline])].all()
     assert touched.mean() < 0.7

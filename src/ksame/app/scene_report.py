@@ -10,7 +10,7 @@ from rich.table import Column, Table
 
 from ksame.app import talk
 from ksame.scene.at_risk import WHOLE_FILE, AtRisk, count_risks
-from ksame.scene.composing import Treatment
+from ksame.scene.decide import Treatment
 from ksame.scene.release import MediaRelease
 from ksame.scene.result import FileResult, JobResult
 from ksame.scene.sightings import in_order
@@ -25,11 +25,11 @@ def _name(file: FileResult, release: MediaRelease) -> str:
 
 def _people(result: JobResult, done: FileResult, *, instead: bool | None, treatment: Treatment) -> list[str]:
     unchanged = {one.person for one in done.shown}
-    plans = {name: result.choice.plans[name] for name in done.people if name not in unchanged}
+    plans = {name: result.plan.decisions[name] for name in done.people if name not in unchanged}
     return [
         name
         for name, plan in plans.items()
-        if plan.treatment is treatment and (instead is None or plan.stands_in is instead)
+        if plan.treatment is treatment and (instead is None or plan.masked_instead is instead)
     ]
 
 
@@ -125,7 +125,7 @@ def _risk_words(done: FileResult) -> str:
 
 def _protection(result: JobResult) -> Iterator[str]:
     """Say what protects whoever was replaced: how many share a face, and how little it is like theirs."""
-    k_real, judge, like = result.choice.k_real(result.shown), result.choice.judge, result.choice.likeness
+    k_real, judge, like = result.plan.k_real(result.shown), result.plan.judge, result.plan.likeness
     if k_real == 1:
         yield (
             "[yellow]k_real = 1[/]: at least one new face is surely that of only 1 real person, so that sharing faces "

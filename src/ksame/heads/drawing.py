@@ -20,9 +20,9 @@ from ksame.spaces.aam.warp import PiecewiseAffine
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, IRISES, with_forehead
 
-_EYEBALL = (196, 186, 182)
-_MOUTH = (56, 30, 29)
-_PUPIL = 0.42  # radius of a pupil, in radii of the iris
+# Colours and the radius of a pupil, in radii of the iris, are by choice; the finisher learned with them.
+_EYEBALL, _MOUTH, _BLACK = (196, 186, 182), (56, 30, 29), (16, 12, 12)
+_PUPIL = 0.42
 _FRACTION = 4  # bits of a pixel's fraction in OpenCV's drawing
 
 
@@ -93,8 +93,8 @@ def draw(looks: Looks, head: Head, neutral: FloatArray, region: Region, size: in
 def _features(picture: ByteArray, points: FloatArray, iris: tuple[int, int, int]) -> None:
     """Draw the eyes and the inside of the mouth, in place; points of shape (478, 2)."""
 
-    def fixed(some: FloatArray) -> NDArray[np.int32]:
-        return np.rint(some * (1 << _FRACTION)).astype(np.int32)
+    def fixed(places: FloatArray) -> NDArray[np.int32]:
+        return np.rint(places * (1 << _FRACTION)).astype(np.int32)
 
     eyes = np.zeros(picture.shape[:2], dtype=np.uint8)
     for ring in EYES:
@@ -104,7 +104,7 @@ def _features(picture: ByteArray, points: FloatArray, iris: tuple[int, int, int]
     for disc in IRISES:
         centre, rim = points[disc[0]], points[list(disc[1:])]
         radius = float(np.linalg.norm(rim - rim.mean(axis=0), axis=1).max())
-        for part, colour in ((1.0, iris), (_PUPIL, (16, 12, 12))):
+        for part, colour in ((1.0, iris), (_PUPIL, _BLACK)):
             middle = tuple(fixed(centre).tolist())
             cv2.circle(balls, middle, round(part * radius * (1 << _FRACTION)), colour, -1, cv2.LINE_AA, _FRACTION)
     share = eyes[..., None].astype(np.uint16)

@@ -21,9 +21,9 @@ from ksame.spaces.facemodel.geometry import EYES, IRISES, OUTLINE, with_forehead
 from ksame.spaces.facemodel.labels import BLENDS
 
 CONTEXT = 1.8
-"""Side of the square that is looked at to invent a region, in outlines of the face."""
-_SLIM = 0.72  # width of a frontal outline, in heights: turned heads get a region as wide
-_TOWARDS = np.array([1.0, 1.0, -1.0])  # depth grows away from the viewer in a mesh, towards them in the face model
+"""Side of the square that the finisher sees, in outlines of the face: what it learned with."""
+_FRONTAL_WIDTH = 0.72  # of an outline, in heights: turned heads get a region as wide; by choice
+_FLIP_DEPTH = np.array([1.0, 1.0, -1.0])  # depth grows away from the viewer in a mesh, towards them in the face model
 _OUTLINE = np.array(OUTLINE)
 _LIDS = tuple((np.array(ring[1:8]), np.array(ring[:8:-1])) for ring in EYES)  # upper and lower, in pairs
 _LIPS = np.array([[191, 80, 81, 82, 13, 312, 311, 310, 415], [95, 88, 178, 87, 14, 317, 402, 318, 324]])
@@ -72,7 +72,7 @@ class Head:
         """Align a mesh, (478, 3), as it comes from :class:`ksame.models.FaceMesh` (Umeyama 1991)."""
         base = face_model().base
         middle = base.mean(axis=0)
-        seen = points * _TOWARDS
+        seen = points * _FLIP_DEPTH
         centre = seen.mean(axis=0)
         centred = seen - centre
         u, s, vt = np.linalg.svd(centred.T @ (base - middle))
@@ -148,7 +148,7 @@ def _open(worn: FloatArray, now: FloatArray, upper: IntArray, lower: IntArray, f
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """What is taken away and invented anew, and the square about it that is looked at.
+    """What is taken away and invented anew, and the square about it that the finisher sees.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class Region:
         low, high = turned.min(axis=0), turned.max(axis=0)
         middle, (width, height) = 0.5 * (low + high), high - low
         side = CONTEXT * float(max(width, height))
-        grow = cover.reach * np.array([max(1.0, _SLIM * height / max(width, 1e-6)), 1.0])
+        grow = cover.reach * np.array([max(1.0, _FRONTAL_WIDTH * height / max(width, 1e-6)), 1.0])
         hull = cv2.convexHull(turned.astype(np.float32))[:, 0].astype(np.float64)
         outline = (middle + (hull - middle) * grow) @ upright
         matrix = np.column_stack([upright / side, 0.5 - middle / side])

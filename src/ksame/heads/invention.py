@@ -21,13 +21,39 @@ from ksame.heads.head import Head, Region, filled
 from ksame.models.finisher import SIZES, Finisher
 from ksame.spaces.facemodel.light import LUMA
 
-_ENLARGED = 1.25  # a square may be so much larger in the frame than the size at which it is finished
-_BAND = 1 / 64  # width of the band round a region in which old and new are mixed, in sides of the square
-_CRISP, _CRISP_FROM = 1.2, 256  # how much photographs are sharpened, and from which size on: by benchmarks.naturalness
-# on portraits that the finisher learned from, then by eye; films would flicker
-_REPEAT = 256  # pixels after which grain repeats itself
-_GRAIN = 1.3  # of the noise of the surroundings, which is estimated from their smoothest third
 Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class InventionConfig:
+    """How a finished head is put into a frame.
+
+    Attributes
+    ----------
+    max_enlarged : float
+        How much larger a square may be in the frame than the size at which it is finished; by choice.
+    band : float
+        Width of the band round a region in which old and new are mixed, in sides of the square; by choice.
+    sharpening : float
+        Of photographs; recordings would flicker. By ``benchmarks.naturalness`` on portraits that the finisher learned
+        from, then by eye.
+    sharpened_from : int
+        Size from which on.
+    grain : float
+        In shares of the noise of the surroundings, which is estimated from their smoothest third; by choice.
+    grain_side : int
+        Pixels after which grain repeats itself; by choice.
+    """
+
+    max_enlarged: float = 1.25
+    band: float = 1 / 64
+    sharpening: float = 1.2
+    sharpened_from: int = 256
+    grain: float = 1.3
+    grain_side: int = 256
+
+
+INVENTION = InventionConfig()
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +77,7 @@ class Invention:
 
 
 def taken_away(shape: tuple[int, ...], outlines: Sequence[FloatArray]) -> Mask:
-    """Return which pixels of a frame, (height, width), lie in any of some outlines, each (n, 2)."""
+    """Return which pixels of a frame, (height, width), lie in any of the outlines, each (n, 2)."""
     hidden = np.zeros(shape[:2], dtype=np.uint8)
     for outline in outlines:
         window = _window(outline, shape)
@@ -60,20 +86,20 @@ def taken_away(shape: tuple[int, ...], outlines: Sequence[FloatArray]) -> Mask:
 
 
 def invent(
-    onto: ByteArray,
+    out: ByteArray,
     hidden: Mask,
     invention: Invention,
     finisher: Finisher,
     *,
     size: int | None = None,
     still: bool = True,
-    made: NDArray[np.float32] | None = None,
+    finished: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32] | None:
     """Put an invented head into a frame, in place.
 
     Parameters
     ----------
-    onto : ndarray of shape (height, width, 3)
+    out : ndarray of shape (height, width, 3)
         Its hidden pixels are not read.
     hidden : ndarray of shape (height, width)
         What is taken away and not yet invented; the pixels of this head's region are struck off.
@@ -83,39 +109,39 @@ def invent(
         At which the head is finished; by default by its size in the frame.
     still : bool
         Whether it is a photograph, and not a frame of a film.
-    made : ndarray of shape (size, size, 3), optional
+    finished : ndarray of shape (size, size, 3), optional
         The finished square, where it is known; of another size it is not used.
 
     Returns
     -------
-    made : ndarray of shape (size, size, 3) or None
+    finished : ndarray of shape (size, size, 3) or None
         The finished square; None where the head lies outside the frame.
     """
     region = invention.region
-    size = size or next((s for s in SIZES if region.side <= _ENLARGED * s), SIZES[-1])
+    size = size or next((s for s in SIZES if region.side <= INVENTION.max_enlarged * s), SIZES[-1])
     matrix = region.to_square(size)
     square = np.array([[0, 0], [size, 0], [size, size], [0, size]]) - 0.5
     corners = (square - matrix[:, 2]) @ np.linalg.inv(matrix[:, :2]).T
-    window = _window(corners, onto.shape)
-    part, unknown = onto[window], hidden[window]
+    window = _window(corners, out.shape)
+    part, unknown = out[window], hidden[window]
     if not part.size:
         return None
     shifted = matrix.copy()
     shifted[:, 2] += matrix[:, :2] @ _origin(window)
     inside = filled(part.shape, region.outline - _origin(window))
     hole = unknown | (inside > 0)  # also where another head, invented before, reaches into this region
-    if made is None or len(made) != size:
+    if finished is None or len(finished) != size:
         surroundings, known = _square(part, hole, shifted, size)
         drawing = draw(invention.looks, invention.head, invention.neutral, region, size)
-        made = finisher.finish(drawing, surroundings, known)
-    crisp = _crisp(made) if still and size >= _CRISP_FROM else made
-    _put(part, unknown, inside, crisp, shifted, region.side, _GRAIN * _noise_of(part, hole))
+        finished = finisher.finish(drawing, surroundings, known)
+    sharp = _sharpened(finished) if still and size >= INVENTION.sharpened_from else finished
+    _put(part, unknown, inside, sharp, shifted, region.side, INVENTION.grain * _noise_of(part, hole))
     unknown[inside > 0] = False
-    return made
+    return finished
 
 
 def _put(
-    whole: ByteArray,
+    frame: ByteArray,
     unknown: Mask,
     inside: NDArray[np.uint8],
     head: NDArray[np.float32],
@@ -124,14 +150,14 @@ def _put(
     grain: float,
 ) -> None:
     """Put a finished square into a part of a frame, in place, where it shows; with grain, in 8-bit steps."""
-    reach = max(1, round(_BAND * side))
+    reach = max(1, round(INVENTION.band * side))
     left, top, width, height = cv2.boundingRect(inside)
     if not width * height:
         return
     spread = 4 * reach  # the band, and as far as it is softened
     rows = slice(max(0, top - spread), top + height + spread)
     columns = slice(max(0, left - spread), left + width + spread)
-    part, inside, unknown = whole[rows, columns], inside[rows, columns], unknown[rows, columns]
+    part, inside, unknown = frame[rows, columns], inside[rows, columns], unknown[rows, columns]
     share = _share(inside, reach)
     shifted = matrix.copy()
     shifted[:, 2] += matrix[:, :2] @ [columns.start, rows.start]
@@ -145,10 +171,10 @@ def _put(
     cv2.copyTo(cv2.convertScaleAbs(np.maximum(mixed, 0)), change, part)
 
 
-def _crisp(made: NDArray[np.float32]) -> NDArray[np.float32]:
+def _sharpened(head: NDArray[np.float32]) -> NDArray[np.float32]:
     """Sharpen a finished square: networks that learn from differences paint a little softly."""
-    soft = np.asarray(cv2.GaussianBlur(made, (0, 0), 1.0), dtype=np.float32)
-    return made + np.float32(_CRISP) * (made - soft)
+    soft = np.asarray(cv2.GaussianBlur(head, (0, 0), 1.0), dtype=np.float32)
+    return head + np.float32(INVENTION.sharpening) * (head - soft)
 
 
 def _share(inside: NDArray[np.uint8], reach: int) -> NDArray[np.float32]:
@@ -196,14 +222,14 @@ def _noise_of(part: ByteArray, hidden: Mask) -> float:
 
 @lru_cache(maxsize=2)
 def _tile(side: int) -> NDArray[np.float32]:
-    """Return grain, (side, side, 3), the same in all colours, that repeats itself after ``_REPEAT`` pixels."""
-    tile = np.random.default_rng(0).standard_normal((_REPEAT, _REPEAT)).astype(np.float32)
-    return np.repeat(np.pad(tile, (0, side - _REPEAT), mode="wrap")[..., None], 3, axis=2)
+    """Return grain, (side, side, 3), the same in all colours, that repeats itself."""
+    tile = np.random.default_rng(0).standard_normal((INVENTION.grain_side, INVENTION.grain_side)).astype(np.float32)
+    return np.repeat(np.pad(tile, (0, side - INVENTION.grain_side), mode="wrap")[..., None], 3, axis=2)
 
 
 def _grain(shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Return grain of unit standard deviation, (height, width, 3)."""
-    side = _REPEAT * (1 + -(-max(shape) // _REPEAT))
+    side = INVENTION.grain_side * (1 + -(-max(shape) // INVENTION.grain_side))
     return _tile(side)[: shape[0], : shape[1]]
 
 

@@ -19,8 +19,8 @@ from ksame.spaces.facemodel import face_model
 
 SIZE = 256
 """Height and width of a portrait, in pixels."""
-_FACE = 0.6  # height of the mean face, from chin to hair line, in heights of the picture
-_BACKDROP, _CLOTH = (150, 158, 166), (46, 50, 60)
+_FACE = 0.6  # height of the mean face, from chin to hair line, in heights of the picture, by choice
+_BACKDROP, _CLOTH = (150, 158, 166), (46, 50, 60)  # colours, by choice
 
 
 @lru_cache(maxsize=1)

@@ -21,15 +21,48 @@ from ksame.heads.drawing import Looks
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.light import LUMA
 
-_YEARS, _TONE = 6.0, 0.05  # differences in age and in skin tone (log brightness) that count alike in choosing
-_FIRST, _SECOND = 8, 12  # of so many who fit best, one is drawn
-_SHARES = (0.5, 0.72)  # of the first
-_MORE = 0.8  # shapes, nearer to the mean by a fifth: at 1.05 and 0.9, smiles were less the person's own
-_YOUNGER, _READ = 7.0, 7.0  # years by which a mix of two, and then a finished head, reads younger than its parts
-_AGED = 26.0  # most years by which a mix is made older or younger along the face model's direction of age
-_RED, _BLUE = (0.129, -0.591, -0.218), (-0.075, 0.151, -0.160)  # log R/G and B/G of skin of a tone: a fit, in powers of
-# the tone, to the cheeks of 560 evened faces; it takes the colour of the photographs' light away
-_TONES = (-1.3, -0.2)  # for which the fit holds
+
+@dataclass(frozen=True)
+class SurrogateConfig:
+    """How surrogates are mixed.
+
+    Attributes
+    ----------
+    years, tone : float
+        Differences in age and in skin tone (log brightness) that count alike in choosing; by choice.
+    first, second : int
+        Of so many faces that fit best, the first and the second of a mix are drawn; by choice.
+    shares : (float, float)
+        Between which the share of the first is drawn; by choice.
+    spread : float
+        Of shapes about the mean: at 1.05 and 0.9, smiles were less the person's own (``benchmarks.scene_use``).
+    mix_younger, finished_younger : float
+        Years by which a mix of two, and then a finished head, reads younger than its parts,
+        as the face model reads them.
+    max_aged : float
+        Years by which a mix is made older or younger, at most, along the face model's direction of age; by choice.
+    red, blue : tuple of float
+        Log R/G and B/G of skin of a tone: a fit, in powers of the tone, to the cheeks of 560 evened faces. It takes the
+        colour of the photographs' light away.
+    tones : (float, float)
+        For which the fit holds.
+    """
+
+    years: float = 6.0
+    tone: float = 0.05
+    first: int = 8
+    second: int = 12
+    shares: tuple[float, float] = (0.5, 0.72)
+    spread: float = 0.8
+    mix_younger: float = 7.0
+    finished_younger: float = 7.0
+    max_aged: float = 26.0
+    red: tuple[float, float, float] = (0.129, -0.591, -0.218)
+    blue: tuple[float, float, float] = (-0.075, 0.151, -0.160)
+    tones: tuple[float, float] = (-1.3, -0.2)
+
+
+SURROGATE = SurrogateConfig()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +112,9 @@ class Bank:
 
     def mix(self, first: int, second: int, share: float, born: float, tone: float) -> Surrogate:
         """Mix two faces; ``share`` is that of the first, ``born`` and ``tone`` what age and skin become."""
-        shape = face_model().base + _MORE * (share * self.shapes[first] + (1 - share) * self.shapes[second])
-        one, other = (toned(self.texture(i), tone).astype(np.float32) for i in (first, second))
-        texture = np.rint(share * one + (1 - share) * other).astype(np.uint8)
+        shape = face_model().base + SURROGATE.spread * (share * self.shapes[first] + (1 - share) * self.shapes[second])
+        textures = [toned(self.texture(i), tone).astype(np.float32) for i in (first, second)]
+        texture = np.rint(share * textures[0] + (1 - share) * textures[1]).astype(np.uint8)
         red, green, blue = self.irises[first].tolist()
         looks, born = _aged(Looks(shape, texture, (red, green, blue)), born)
         return Surrogate(looks, born, tone)
@@ -100,12 +133,15 @@ def draw_surrogate(woman: bool, born: float, tone: float, rng: np.random.Generat
     """Draw somebody of a gender, about a year of birth and a skin tone."""
     faces = bank()
     alike = np.flatnonzero(faces.women == woman)
-    apart = np.abs(faces.born[alike] - (born - _YOUNGER)) / _YEARS + np.abs(faces.tones[alike] - tone) / _TONE
-    first = int(rng.choice(alike[np.argsort(apart, kind="stable")[:_FIRST]]))
-    apart = apart + np.abs(faces.tones[alike] - faces.tones[first]) / _TONE
+    apart = (
+        np.abs(faces.born[alike] - (born - SURROGATE.mix_younger)) / SURROGATE.years
+        + np.abs(faces.tones[alike] - tone) / SURROGATE.tone
+    )
+    first = int(rng.choice(alike[np.argsort(apart, kind="stable")[: SURROGATE.first]]))
+    apart = apart + np.abs(faces.tones[alike] - faces.tones[first]) / SURROGATE.tone
     apart[alike == first] = np.inf
-    second = int(rng.choice(alike[np.argsort(apart, kind="stable")[:_SECOND]]))
-    return faces.mix(first, second, float(rng.uniform(*_SHARES)), born, tone)
+    second = int(rng.choice(alike[np.argsort(apart, kind="stable")[: SURROGATE.second]]))
+    return faces.mix(first, second, float(rng.uniform(*SURROGATE.shares)), born, tone)
 
 
 def _aged(looks: Looks, born: float) -> tuple[Looks, float]:
@@ -114,11 +150,11 @@ def _aged(looks: Looks, born: float) -> tuple[Looks, float]:
     none, step = np.zeros((1, model.n_codes)), model.direction("born")[None]
     code = model.encode(looks.shape, (looks.texture[model.warp.mask] / 255).astype(np.float32))
     now, rate = model.predicted(code[None], "born")[0], np.ptp(model.predicted(np.concatenate([none, step]), "born"))
-    years = float(np.clip((born - _READ - now) / rate, -_AGED, _AGED))
+    years = float(np.clip((born - SURROGATE.finished_younger - now) / rate, -SURROGATE.max_aged, SURROGATE.max_aged))
     shape = looks.shape + (model.shapes(years * step) - model.shapes(none))[0]
     change = 255 * model.warp.image((model.textures(years * step) - model.textures(none))[0])
     texture = np.rint((looks.texture + change).clip(0, 255)).astype(np.uint8)
-    return Looks(shape, texture, looks.iris), float(now + _READ + years * rate)
+    return Looks(shape, texture, looks.iris), float(now + SURROGATE.finished_younger + years * rate)
 
 
 def modelled(code: FloatArray) -> Surrogate:
@@ -135,9 +171,9 @@ def tone_of(texture: NDArray[Any]) -> float:
 
 def toned(texture: NDArray[Any], tone: float) -> ByteArray:
     """Give a texture, (height, width, 3), from 0 to 255, the colour of skin of a tone."""
-    tone = float(np.clip(tone, *_TONES))
+    tone = float(np.clip(tone, *SURROGATE.tones))
     powers = np.array([1.0, tone, tone**2])
-    ratio = np.exp(np.array([_RED, (0.0, 0.0, 0.0), _BLUE]) @ powers)
+    ratio = np.exp(np.array([SURROGATE.red, (0.0, 0.0, 0.0), SURROGATE.blue]) @ powers)
     wanted = 255 * np.exp(tone) * ratio / (ratio @ LUMA)
     gain = wanted / np.maximum(face_model().evener.skin_colour(texture), 1.0)
     return np.asarray(np.rint((texture * gain.astype(np.float32)).clip(0, 255)), dtype=np.uint8)

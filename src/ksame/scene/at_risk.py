@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ksame.errors import InputError
-from ksame.scene.composing import Plan, StandIn, Treatment
+from ksame.scene.decide import Decision, Treatment
 from ksame.scene.looking.editing import left_out
+from ksame.scene.render import MaskedInstead
 from ksame.scene.sightings import Cast
 
 _LONGEST = 1 << 30  # frames
@@ -47,17 +48,17 @@ class AtRisk:
         return self.person not in (NOBODY, WHOLE_FILE)
 
 
-def stretches(stand_ins: Iterable[StandIn], times: Sequence[float]) -> tuple[AtRisk, ...]:
+def stretches(masked_instead: Iterable[MaskedInstead], times: Sequence[float]) -> tuple[AtRisk, ...]:
     """Join masks in consecutive frames; they come in the order of their frames, ``times`` are those of all frames.
 
     Examples
     --------
-    >>> found = stretches([StandIn(i, "P1", "profile") for i in (3, 4, 9)], [i / 10 for i in range(10)])
+    >>> found = stretches([MaskedInstead(i, "P1", "profile") for i in (3, 4, 9)], [i / 10 for i in range(10)])
     >>> [(risk.first, risk.last, risk.start, risk.end) for risk in found]
     [(3, 4, 0.3, 0.4), (9, 9, 0.9, 0.9)]
     """
     spans: dict[str, list[tuple[int, int, dict[str, None]]]] = {}
-    for mask in stand_ins:
+    for mask in masked_instead:
         of_person = spans.setdefault(mask.person, [])
         if of_person and mask.frame - of_person[-1][1] <= 1:
             first, _, reasons = of_person[-1]
@@ -158,7 +159,7 @@ class Shown:
 
 
 def shown(
-    cast: Cast, plans: Mapping[str, Plan], span: tuple[float, float], times: Sequence[float]
+    cast: Cast, decisions: Mapping[str, Decision], span: tuple[float, float], times: Sequence[float]
 ) -> tuple[Shown, ...]:
     """Return who is left as they are in at least one frame of a file.
 
@@ -169,12 +170,12 @@ def shown(
     outside = (at < span[0]) | (at > span[1])
     reasons: dict[str, list[str]] = {}
     for person in cast.people:
-        if plans[person.name].treatment is Treatment.KEEP:
+        if decisions[person.name].treatment is Treatment.KEEP:
             reasons.setdefault(person.name, []).append(KEPT)
         elif any(outside[track.first : track.end].any() for track in cast.of(person.name)):
             reasons.setdefault(person.name, []).append(OUTSIDE)
     missing = left_out(cast)
     for face in missing:
         reasons.setdefault(face.person, []).append(TAKEN_OUT)
-    in_doubt = cast.unsure | ({face.person for face in missing if not face.confirmed} - set(plans))
+    in_doubt = cast.unsure | ({face.person for face in missing if not face.confirmed} - set(decisions))
     return tuple(Shown(name, "; ".join(why), name not in in_doubt) for name, why in reasons.items())

@@ -15,9 +15,9 @@ from ksame.privacy.documents import Record, read_any, read_bytes
 from ksame.privacy.invention import InventedRegion
 from ksame.recipes import METHODS
 from ksame.scene.at_risk import count_risks
-from ksame.scene.composing import Treatment
 from ksame.scene.config import JobConfig
-from ksame.scene.masking import FILL
+from ksame.scene.decide import Treatment
+from ksame.scene.render import FILL
 from ksame.scene.result import JobResult
 from ksame.version import software
 
@@ -137,7 +137,7 @@ def certify(result: JobResult, options: JobConfig, folder: Path) -> SceneCertifi
         for done in result.files
         for name, digest in done.files.items()
     }
-    k_real = result.choice.k_real(result.shown)
+    k_real = result.plan.k_real(result.shown)
     return SceneCertificate(
         method=SceneMethod(
             name=options.method, level=options.level, cover=options.cover.name, regions=len(options.regions)
@@ -159,14 +159,14 @@ def _counts(result: JobResult) -> SceneCounts:
     """Count everybody once: whoever is shown in any frame is kept, whatever became of them in others."""
     unsure, shown = result.everyone.unsure, result.shown
     kept = sum(person.confirmed for person in shown.values())
-    plans = [plan for name, plan in result.choice.plans.items() if name not in unsure and name not in shown]
-    treated = Counter(plan.treatment for plan in plans)
-    instead = sum(plan.stands_in for plan in plans)
+    decisions = [d for name, d in result.plan.decisions.items() if name not in unsure and name not in shown]
+    treated = Counter(decision.treatment for decision in decisions)
+    instead = sum(decision.masked_instead for decision in decisions)
     return SceneCounts(
         files=len(result.files),
         unreadable=len(result.failed),
         frames=sum(done.n_frames for done in result.files),
-        people=len(plans) + kept,
+        people=len(decisions) + kept,
         not_sure=len(unsure - set(shown)),
         not_sure_kept=len(shown) - kept,
         replaced=treated[Treatment.REPLACE],
@@ -178,8 +178,8 @@ def _counts(result: JobResult) -> SceneCounts:
 
 
 def _likeness(result: JobResult) -> Likeness | None:
-    judge = result.choice.judge
-    alike = [value for name, value in result.choice.likeness.items() if name not in result.shown]
+    judge = result.plan.judge
+    alike = [value for name, value in result.plan.likeness.items() if name not in result.shown]
     if judge is None or not alike:
         return None
     recognised = round(max(alike), 4) >= judge.threshold  # as the link table has it

@@ -11,10 +11,10 @@ import numpy as np
 from ksame.errors import UsageError, seed_number, whole_number
 from ksame.heads.covers import HEAD, Cover
 from ksame.recipes import METHODS
-from ksame.scene.choosing import SOMEONE_ELSE, check_method
+from ksame.scene.decide import SOMEONE_ELSE, check_method
 from ksame.scene.looking import Looking
-from ksame.scene.masking import FILL, Mask
 from ksame.scene.media import DamagePolicy, EncoderConfig
+from ksame.scene.render import FILL, Mask
 from ksame.scene.store import key_of
 from ksame.version import __version__
 

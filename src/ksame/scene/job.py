@@ -1,25 +1,26 @@
 """Runs the stages over files: observe and track every file, decide for everyone, then render and write every file.
 
-This is the only place that starts workers. What each stage makes is kept in a :class:`Store` beside the output, so that
-an interrupted job can go on; the store is removed when all is done. Nothing stands under a final name before it is
-complete.
+This is the only place that runs work in threads: one pool works on files, another on pictures for all of them. Work on
+a file waits for work on its pictures, and that waits for nothing. What each stage makes is kept in a :class:`Store`
+beside the output, so that an interrupted job can go on; the store is removed when all is done. Nothing stands under a
+final name before it is complete.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from threading import Event
 from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from ksame.errors import InputError, KsameError, UsageError
+from ksame.errors import InputError, UsageError
 from ksame.files import hash_tree, sha256_of
 from ksame.models import SFace
 from ksame.models.finisher import finisher
@@ -27,50 +28,32 @@ from ksame.progress import Track as Progress
 from ksame.progress import silent
 from ksame.recipes import METHODS
 from ksame.scene.at_risk import DAMAGED, NOBODY, AtRisk, Shown, shown, stretches, without_faces
-from ksame.scene.choosing import Choice
-from ksame.scene.composing import Composer, StandIn, composed, first_needed
 from ksame.scene.config import Job, JobConfig
-from ksame.scene.deciding import decide
+from ksame.scene.decide import Plan, decide, load_plan, save_plan
 from ksame.scene.edited import tracks_for
-from ksame.scene.filling import rectangle
 from ksame.scene.frames import Frames
 from ksame.scene.looking import load_cast, look, write_tracks
 from ksame.scene.looking.storage import give_back_memory, share_memory
 from ksame.scene.looking.threads import one_opencv_thread
-from ksame.scene.masking import Mask
 from ksame.scene.media import Media, Output, WorkFolder, check_destination, check_requests, open_media
 from ksame.scene.people import Everyone, join
-from ksame.scene.plan_storage import load_choice, save_choice
+from ksame.scene.render import (
+    Mask,
+    MaskedInstead,
+    Renderer,
+    changed_region,
+    first_needed,
+    rectangle,
+    render_frames,
+)
 from ksame.scene.result import FileResult, JobResult
 from ksame.scene.sightings import Cast, in_order
 from ksame.scene.store import OUTPUT, PLAN, TRACKS, Store, can_resume, key_of
-from ksame.scene.touched import Touched
+from ksame.scene.workers import CancelToken, picture_pool
 from ksame.version import __version__
 
 T = TypeVar("T")
 U = TypeVar("U")
-
-
-class CancelledError(KsameError):
-    """Work on one file ends because that on another failed, or was interrupted."""
-
-
-class CancelToken:
-    """Stops files that are worked on in other threads."""
-
-    def __init__(self) -> None:
-        self._cancelled = Event()
-
-    def cancel(self) -> None:
-        """Stop them."""
-        self._cancelled.set()
-
-    def checked(self, items: Iterable[T], what: str) -> Iterator[T]:
-        """Yield the items until work is cancelled."""
-        for item in items:
-            if self._cancelled.is_set():
-                raise CancelledError(f"stopped while {what}")
-            yield item
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +75,7 @@ class _Run:
     token: CancelToken
     recogniser: SFace
     workers: int
+    pictures: Executor
 
     @property
     def config(self) -> JobConfig:
@@ -103,16 +87,19 @@ class _Run:
 
     def map_files(self, work: Callable[[T], U], items: Sequence[T], what: str) -> list[U]:
         """Do something with every item, several at a time; the results are in order."""
-        if len(items) == 1:
-            return [work(items[0])]
-        with ThreadPoolExecutor(self.workers) as pool:
-            pending = [pool.submit(work, item) for item in items]
-            try:
-                return [future.result() for future in self.progress(pending, what)]
-            except BaseException:
-                self.token.cancel()
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        try:
+            if len(items) == 1:
+                return [work(items[0])]
+            with ThreadPoolExecutor(self.workers) as pool:
+                pending = [pool.submit(work, item) for item in items]
+                try:
+                    return [future.result() for future in self.progress(pending, what)]
+                except BaseException:
+                    self.token.cancel()
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
+        finally:
+            give_back_memory()
 
 
 def run(job: Job, *, progress: Progress = silent, on_done: Callable[[JobResult], None] | None = None) -> JobResult:
@@ -142,9 +129,10 @@ def run(job: Job, *, progress: Progress = silent, on_done: Callable[[JobResult],
         resume=job.resume,
     )
     workers = job.config.workers or default_workers([file.media.kind for file in files])
-    stages = _Run(job, store, progress, CancelToken(), SFace(), workers)
     try:
-        with threadpool_limits(1, "blas"):  # matrices are small here: more threads would only wait busily
+        # Matrices are small here: more threads would only wait busily.
+        with picture_pool() as pictures, threadpool_limits(1, "blas"):
+            stages = _Run(job, store, progress, CancelToken(), SFace(), workers, pictures)
             result = _run(stages, files, failed)
     except (InputError, UsageError):
         if not job.resume:  # there is nothing in it that the right command could go on with
@@ -163,10 +151,9 @@ def find_people(job: Job, *, progress: Progress = silent) -> tuple[list[tuple[Me
     """
     files, failed = _open(job)
     workers = job.config.workers or default_workers([file.media.kind for file in files])
-    stages = _Run(
-        job, Store.begin(job.work, [], "", 0, outputs=[], resume=False), progress, CancelToken(), SFace(), workers
-    )
-    casts = _track_all(stages, files, failed)
+    store = Store.begin(job.work, [], "", 0, outputs=[], resume=False)
+    with picture_pool() as pictures:
+        casts = _track_all(_Run(job, store, progress, CancelToken(), SFace(), workers, pictures), files, failed)
     tracked = [(file.media, casts[file.number]) for file in files if file.number in casts]
     return tracked, join([cast for _, cast in tracked], job.config.looking.same_person), failed
 
@@ -176,18 +163,18 @@ def _run(run: _Run, files: list[_File], failed: dict[Path, str]) -> JobResult:
     files = [file for file in files if file.number in casts]
     everyone = join([casts[file.number] for file in files], run.config.looking.same_person)
     run.recogniser.forget()  # deciding loads the recogniser that judges
-    choice, key = _decide(run, files, casts, everyone)
+    plan, key = _decide(run, files, casts, everyone)
     give_back_memory()
 
     def write(item: tuple[int, _File]) -> FileResult:
         index, file = item
         cast = casts[file.number]
         names = {person.name: everyone.names[index, person.name] for person in cast.people}
-        return _write(run, file, cast, names, choice, key_of(key, file.media.fingerprint))
+        return _write(run, file, cast, names, plan, key_of(key, file.media.fingerprint))
 
     results = run.map_files(write, list(enumerate(files)), "writing")
     return JobResult(
-        tuple(results), failed, choice, everyone, tuple(casts[file.number] for file in files), run.store.seed
+        tuple(results), failed, plan, everyone, tuple(casts[file.number] for file in files), run.store.seed
     )
 
 
@@ -273,22 +260,29 @@ def _track(run: _Run, file: _File) -> Cast:
     return cast
 
 
-def _decide(run: _Run, files: Sequence[_File], casts: Mapping[int, Cast], everyone: Everyone) -> tuple[Choice, str]:
+def _decide(run: _Run, files: Sequence[_File], casts: Mapping[int, Cast], everyone: Everyone) -> tuple[Plan, str]:
     """Decide who becomes whom, or read it from the store; return also a hash of what it was decided from."""
     names = [[number, local, name] for (number, local), name in everyone.names.items()]
     edited = None if run.job.tracks is None else sha256_of(run.job.tracks)
     key = key_of(run.config.key(), run.store.seed, [file.media.fingerprint for file in files], edited, names)
     place = run.store.place(PLAN) / "plan.npz"
     if run.store.value(PLAN, 0, key) is not None:
-        return load_choice(place), key
-    pairs = [(file.media, casts[file.number]) for file in files]
-    choice = decide(pairs, everyone, run.config, run.store.seed, run.map_files, run.progress)
-    save_choice(choice, place)
+        return load_plan(place), key
+    plan = decide(
+        [(Frames(file.media), casts[file.number]) for file in files],
+        everyone,
+        run.config,
+        run.store.seed,
+        map_files=run.map_files,
+        executor=run.pictures,
+        progress=run.progress,
+    )
+    save_plan(plan, place)
     run.store.finish(PLAN, 0, key)
-    return choice, key
+    return plan, key
 
 
-def _write(run: _Run, file: _File, cast: Cast, names: Mapping[str, str], choice: Choice, key: str) -> FileResult:
+def _write(run: _Run, file: _File, cast: Cast, names: Mapping[str, str], plan: Plan, key: str) -> FileResult:
     """Render and write one file; what stands complete under its final name is not written again."""
     people = tuple(sorted(set(names.values()), key=in_order))
     note = run.store.value(OUTPUT, file.number, key)
@@ -298,17 +292,18 @@ def _write(run: _Run, file: _File, cast: Cast, names: Mapping[str, str], choice:
     may_replace = run.store.may_replace(file.number)
     if may_replace and file.output.exists():  # it may have got its name before the interruption, or not
         shutil.rmtree(out, ignore_errors=True)
-    config, plans = run.config, {local: choice.plans[name] for local, name in names.items()}
+    config, decisions = run.config, {local: plan.decisions[name] for local, name in names.items()}
     regions = [rectangle(*region) for region in config.regions]
     network = None if METHODS[config.method].masks else finisher(config.device)
-    composer = Composer(cast, plans, Mask(config.masking, config.level), config.span, regions, run.store.seed, network)
-    touched = Touched(composer)
+    mask = Mask(config.masking, config.level)
+    renderer = Renderer(cast, decisions, mask, config.span, regions, run.store.seed, network)
     folder = WorkFolder(out, run.job.resume, key)
     with Output(file.media, file.output, config.encoding, folder, force=run.job.force or may_replace) as output:
         begin = output.next_frame
         frames = run.inner()(Frames(file.media, first_needed(begin)), "writing")
-        for frame, pixels in islice(composed(frames, composer), begin - first_needed(begin), None):
-            output.write(pixels, frame.native, touched.of(frame, pixels))
+        with closing(render_frames(frames, renderer, run.pictures)) as rendered:
+            for frame, pixels in islice(rendered, begin - first_needed(begin), None):
+                output.write(pixels, frame.native, changed_region(renderer, frame, pixels))
         n_frames = output.next_frame
         if n_frames != cast.n_frames:
             raise InputError(
@@ -318,9 +313,9 @@ def _write(run: _Run, file: _File, cast: Cast, names: Mapping[str, str], choice:
         times = [float(file.media.timestamp(i).pts * file.media.time_base) for i in range(n_frames)]
         run.store.renaming(file.number)
         output.finish()
-    masked = (replace(s, person=names[s.person]) for i, t in enumerate(times) for s in composer.stand_ins(i, t))
-    black = (StandIn(frame, NOBODY, DAMAGED) for frame in file.media.damaged)
-    unchanged = (replace(s, person=names.get(s.person, s.person)) for s in shown(cast, plans, config.span, times))
+    masked = (replace(m, person=names[m.person]) for i, t in enumerate(times) for m in renderer.masked_instead(i, t))
+    black = (MaskedInstead(frame, NOBODY, DAMAGED) for frame in file.media.damaged)
+    unchanged = (replace(s, person=names.get(s.person, s.person)) for s in shown(cast, decisions, config.span, times))
     note = {
         "n_frames": n_frames,
         "files": hash_tree(file.output),

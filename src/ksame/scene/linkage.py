@@ -12,7 +12,7 @@ from ksame.privacy.documents import Record
 from ksame.privacy.linkage import Linkage, LinkTable, read_table
 from ksame.scene.at_risk import Shown
 from ksame.scene.certificate import SceneCertificate
-from ksame.scene.composing import Treatment
+from ksame.scene.decide import Treatment
 from ksame.scene.result import JobResult
 
 
@@ -65,8 +65,8 @@ def link(result: JobResult, certificate: SceneCertificate) -> SceneLinkage:
         release_digest=certificate.digest,
         seed=result.seed,
         people=(
-            *(_person(result, name, result.choice.groups) for name in result.everyone.people),
-            *(_taken_out(result, one) for name, one in result.shown.items() if name not in result.choice.plans),
+            *(_person(result, name, result.plan.groups) for name in result.everyone.people),
+            *(_taken_out(result, one) for name, one in result.shown.items() if name not in result.plan.decisions),
         ),
     )
 
@@ -89,15 +89,15 @@ def _taken_out(result: JobResult, one: Shown) -> LinkedPerson:
 
 
 def _person(result: JobResult, name: str, groups: Mapping[str, int]) -> LinkedPerson:
-    plan = result.choice.plans[name]
-    like = result.choice.likeness.get(name)
+    plan = result.plan.decisions[name]
+    like = result.plan.likeness.get(name)
     replaced = plan.treatment is Treatment.REPLACE
     return LinkedPerson(
         name=name,
         treatment=plan.treatment.value,
-        stands_in=plan.stands_in,
+        stands_in=plan.masked_instead,
         group=groups.get(name) if replaced else None,
-        counts_as=result.choice.counted.get(name) if replaced else None,
+        counts_as=result.plan.counted.get(name) if replaced else None,
         sure=result.shown[name].confirmed if name in result.shown else name not in result.everyone.unsure,
         shown=name in result.shown,
         cover=plan.cover.name if replaced else None,

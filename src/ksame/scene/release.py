@@ -93,7 +93,7 @@ class MediaRelease:
     @property
     def exit_code(self) -> ExitCode:
         """WITHHELD where anything was masked instead, lost, left out, or holds no face; DONE otherwise."""
-        instead = any(plan.stands_in for plan in self.result.choice.plans.values())
+        instead = any(decision.masked_instead for decision in self.result.plan.decisions.values())
         incomplete = any(file.at_risk or file.losses for file in self.files)
         return ExitCode.WITHHELD if instead or incomplete or self.failed else ExitCode.DONE
 

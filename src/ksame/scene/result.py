@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ksame.scene.at_risk import AtRisk, Shown
-from ksame.scene.choosing import Choice
+from ksame.scene.decide import Plan
 from ksame.scene.people import Everyone
 from ksame.scene.sightings import Cast
 
@@ -51,7 +51,7 @@ class JobResult:
     files : tuple of FileResult
     failed : mapping of source to reason
         Files for which nothing was written.
-    choice : Choice
+    plan : Plan
     everyone : Everyone
     casts : tuple of Cast
         Who is where in each file that was written; on disk, and gone with the work in progress.
@@ -60,7 +60,7 @@ class JobResult:
 
     files: tuple[FileResult, ...]
     failed: Mapping[Path, str]
-    choice: Choice
+    plan: Plan
     everyone: Everyone
     casts: tuple[Cast, ...]
     seed: int

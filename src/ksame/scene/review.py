@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import cv2
@@ -16,18 +17,18 @@ from ksame.faces.faceset import ByteArray
 from ksame.files import atomic_path
 from ksame.models import Face, Recogniser, SFace, five_points
 from ksame.pictures import PICTURE_SUFFIXES, save_picture
-from ksame.scene.composing import Treatment
+from ksame.scene.decide import Treatment
 from ksame.scene.media import open_media
 from ksame.scene.result import JobResult
-from ksame.scene.sightings import Cast, Track
+from ksame.scene.sightings import Track
 
 SIDE = 176
 """Pixels of one picture on a sheet."""
-_ROUND = 2.2  # how much of the frame is shown, in sizes of the face
-_COMPARED = 8  # frames of a person among which the worst is sought
-_LABEL, _CAPTION, _GAP = 150, 18, 6
+_SHOWN = 2.2  # how much of the frame is shown, in sizes of the face, by choice
+_COMPARED = 8  # frames of a person among which the worst is sought, by choice
+_LABEL, _CAPTION, _GAP = 150, 18, 6  # pixels of the layout
 _WORDS = {Treatment.REPLACE: "replaced", Treatment.MASK: "masked", Treatment.KEEP: "kept"}
-Spot = tuple[int, int, int]
+Place = tuple[int, int, int]
 """Number of a file, number of a track in it, number of a frame."""
 
 
@@ -44,90 +45,85 @@ class _Pair:
     time: float
     before: ByteArray
     after: ByteArray
-    like: float
+    likeness: float
 
 
 def review_sheet(result: JobResult) -> ByteArray:
     """Show every person in the first, the worst and the last frame, before and after, side by side.
 
-    The worst frame is one in which a mask had to stand in; where there is none, the one of a few in which a recogniser
-    finds the person most like the original. Everything is read from the files that were written.
+    The worst frame is one in which somebody was masked instead; where there is none, the one of a few in which a
+    recogniser finds the person most like the original. Everything is read from the files that were written.
     """
-    spots = {name: _spots(result, name) for name in result.everyone.people}
-    wanted = {spot for mine in spots.values() for _, some in mine for spot in some}
-    replaced = {name for name, plan in result.choice.plans.items() if plan.treatment is Treatment.REPLACE}
-    pairs = dict(_pairs(result, wanted, replaced))
+    places = {name: _places(result, name) for name in result.everyone.people}
+    wanted = {place for titled in places.values() for _, candidates in titled for place in candidates}
+    pairs = dict(_pairs(result, wanted))
     rows = []
-    for name, mine in spots.items():
-        plan = result.choice.plans[name]
-        what = "masked instead" if plan.stands_in else _WORDS[plan.treatment]
-        extra = (f"cover {plan.cover.name}",) if plan.treatment is Treatment.REPLACE else ()
+    for name, titled in places.items():
+        decision = result.plan.decisions[name]
+        what = "masked instead" if decision.masked_instead else _WORDS[decision.treatment]
+        cover = (f"cover {decision.cover.name}",) if decision.treatment is Treatment.REPLACE else ()
         pictures = []
-        for title, some in mine:
-            there = [pairs[spot] for spot in some if spot in pairs]
-            if there:
-                pair = max(there, key=lambda one: one.like)
-                pictures += [(f"{title} {pair.time:.2f} s", pair.before), ("after", pair.after)]
-        rows.append(Row((name, what, *extra), pictures))
+        for title, candidates in titled:
+            read = [pairs[place] for place in candidates if place in pairs]
+            if read:
+                worst = max(read, key=lambda pair: pair.likeness)
+                pictures += [(f"{title} {worst.time:.2f} s", worst.before), ("after", worst.after)]
+        rows.append(Row((name, what, *cover), pictures))
     return sheet(rows)
 
 
-def _spots(result: JobResult, name: str) -> list[tuple[str, list[Spot]]]:
-    """Return where a person is looked at: first, candidates for the worst, last."""
-    places = [(n, track) for n, local in result.everyone.keys(name) for track in result.casts[n].of(local)]
-    places.sort(key=lambda place: (place[0], place[1].first))
-    if not places:
+def _places(result: JobResult, name: str) -> list[tuple[str, list[Place]]]:
+    """Return where a person is shown: first, candidates for the worst, last."""
+    tracks = [(n, track) for n, local in result.everyone.keys(name) for track in result.casts[n].of(local)]
+    tracks.sort(key=lambda pair: (pair[0], pair[1].first))
+    if not tracks:
         return []
-    last = max(places, key=lambda place: (place[0], place[1].end))
-    risks = [(n, one) for n, done in enumerate(result.files) for one in done.at_risk if one.person == name]
-    worst: list[Spot] = []
+    (first_file, first), (last_file, last) = tracks[0], max(tracks, key=lambda pair: (pair[0], pair[1].end))
+    start = (first_file, first.number, first.first)
+    end = (last_file, last.number, last.end - 1)
+    if start == end:
+        return [("first", [start])]
+    risks = [(n, risk) for n, file in enumerate(result.files) for risk in file.at_risk if risk.person == name]
     if risks:
-        n, one = max(risks, key=lambda risk: len(risk[1]))
-        frame = (one.first + one.last) // 2
-        worst = [(n, track.number, frame) for m, track in places if m == n and track.at(frame) is not None]
+        n, risk = max(risks, key=lambda pair: len(pair[1]))
+        frame = (risk.first + risk.last) // 2
+        worst = [(n, track.number, frame) for m, track in tracks if m == n and track.at(frame) is not None]
     else:
-        share = max(1, _COMPARED // len(places))
-        worst = [(n, track.number, frame) for n, track in places[:_COMPARED] for frame in _even(track, share)]
-    first = (places[0][0], places[0][1].number, places[0][1].first)
-    end = (last[0], last[1].number, last[1].end - 1)
-    return [("first", [first])] if first == end else [("first", [first]), ("worst", worst), ("last", [end])]
+        share = max(1, _COMPARED // len(tracks))
+        worst = [(n, track.number, frame) for n, track in tracks[:_COMPARED] for frame in _evenly(track, share)]
+    return [("first", [start]), ("worst", worst), ("last", [end])]
 
 
-def _even(track: Track, count: int) -> list[int]:
+def _evenly(track: Track, count: int) -> list[int]:
+    """Return frames of a track, evenly spread over those with a mesh."""
     rows = np.flatnonzero(track.meshed())
     if len(rows) == 0:
         rows = np.arange(len(track))
     return sorted({int(rows[i]) + track.first for i in np.linspace(0, len(rows) - 1, count).round().astype(int)})
 
 
-def _pairs(result: JobResult, wanted: set[Spot], replaced: set[str]) -> Iterator[tuple[Spot, _Pair]]:
+def _pairs(result: JobResult, wanted: set[Place]) -> Iterator[tuple[Place, _Pair]]:
     """Read originals and outputs together, and cut out what is wanted."""
     recogniser = SFace()
-    for number, done in enumerate(result.files):
-        due: dict[int, list[Spot]] = defaultdict(list)
-        for spot in wanted:
-            if spot[0] == number:
-                due[spot[2]].append(spot)
+    for number, file in enumerate(result.files):
+        due: dict[int, list[Place]] = defaultdict(list)
+        for place in wanted:
+            if place[0] == number:
+                due[place[2]].append(place)
         if not due:
             continue
-        last = max(due)
-        before, after = (open_media(path).frames() for path in (done.source, done.output))
+        tracks = {track.number: track for track in result.casts[number].tracks}
+        before, after = (open_media(path).frames() for path in (file.source, file.output))
         with closing(before), closing(after):  # type: ignore[type-var]  # they are generators
-            for old, new in zip(before, after, strict=False):
-                for spot in due.get(old.index, ()):
-                    face = _sighting(result.casts[number], spot)
-                    name = result.everyone.names[number, face.person]
-                    like = _likeness(recogniser, old.pixels, new.pixels, face) if name in replaced else 0.0
-                    yield spot, _Pair(old.time, crop(old.pixels, face.box), crop(new.pixels, face.box), like)
-                if old.index >= last:
-                    break
-
-
-def _sighting(cast: Cast, spot: Spot) -> Face:
-    found = next(track for track in cast.tracks if track.number == spot[1]).at(spot[2])
-    if found is None:
-        raise ValueError("A spot lies in its track.")
-    return found
+            for old, new in islice(zip(before, after, strict=False), max(due) + 1):
+                for place in due.get(old.index, ()):
+                    face = tracks[place[1]].at(old.index)
+                    if face is None:
+                        raise ValueError("A place lies in its track.")
+                    decision = result.plan.decisions[result.everyone.names[number, face.person]]
+                    replaced = decision.treatment is Treatment.REPLACE
+                    likeness = _likeness(recogniser, old.pixels, new.pixels, face) if replaced else 0.0
+                    yield place, _Pair(old.time, crop(old.pixels, face.box), crop(new.pixels, face.box), likeness)
 
 
 def _likeness(recogniser: Recogniser, before: ByteArray, after: ByteArray, face: Face) -> float:
@@ -141,7 +137,7 @@ def _likeness(recogniser: Recogniser, before: ByteArray, after: ByteArray, face:
 def crop(pixels: ByteArray, box: tuple[float, float, float, float], side: int = SIDE) -> ByteArray:
     """Cut out a square about a box and bring it to ``side`` pixels; grey beyond the edges."""
     x, y, width, height = box
-    reach = 0.5 * _ROUND * max(width, height)
+    reach = 0.5 * _SHOWN * max(width, height)
     scale = side / (2 * reach)
     matrix = np.array([[scale, 0, side / 2 - scale * (x + width / 2)], [0, scale, side / 2 - scale * (y + height / 2)]])
     if scale < 1:  # the warp below does not average

@@ -26,11 +26,11 @@ from ksame.scene.certificate import (
     notes_on_counts,
     statement,
 )
-from ksame.scene.counting import smallest_sharing
+from ksame.scene.decide.counting import smallest_sharing
 from ksame.scene.linkage import SceneLinkage
-from ksame.scene.masking import Mask
 from ksame.scene.media import open_media
 from ksame.scene.media.recording import open_container, video_stream
+from ksame.scene.render import Mask
 
 
 def check_scenes(certificate: SceneCertificate, path: Path) -> list[Finding]:

@@ -1,7 +1,7 @@
-"""How many real people share a face: who surely is a person, and who are perhaps one and the same.
+"""How many real people share a face: who is confirmed as a person, and who may be one and the same.
 
-To replace a face it is enough that it may be one. To count it as somebody among whom others are hidden, it must surely
-be one, and surely somebody else than the others: whoever counts too few only promises too little.
+To replace a face it is enough that it may be one. To count it as somebody among whom others are hidden, it must be
+confirmed, and be somebody else than the others: counting too few only promises too little.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 
 from ksame.faces.faceset import ByteArray
 from ksame.models import Face, FaceDetector
-from ksame.scene.identities import Subject
+from ksame.scene.decide.subject import Subject
 from ksame.scene.looking import Looking
 from ksame.scene.looking.confirming import Examiner
 from ksame.scene.looking.detecting import search_near
 
 
-class Witness:
-    """Says whether a face surely is a person's: both second opinions must say so, where one is enough to replace it.
+class PersonConfirmation:
+    """Confirms that a face is a person's: both second opinions must say so, where one is enough to replace it.
 
     A drawing may well pass one of them. One object may be used from several threads.
 
@@ -36,9 +36,8 @@ class Witness:
         self._examiner = Examiner(self._detector)
 
     def confirms(self, rgb: ByteArray, face: Face) -> bool:
-        """Tell whether a face in a frame surely is a person's."""
-        roll = face.roll
-        detection = search_near(self._detector, rgb, np.array(face.box), roll, self._options.low)
+        """Tell whether a face in a frame, (height, width, 3), is a person's beyond doubt."""
+        detection = search_near(self._detector, rgb, np.array(face.box), face.roll, self._options.low)
         if detection is None or not face.confirmed:
             return False
         opinions = self._examiner.examine(rgb, detection)
@@ -46,25 +45,25 @@ class Witness:
 
 
 def distinct(people: Sequence[Subject], threshold: float) -> dict[str, int]:
-    """Number the people of a group so that those who are perhaps one person have one number.
+    """Number the people of a group so that those who may be one person have one number.
 
     Parameters
     ----------
     people : sequence of Subject
-        Those who are not surely people are left out.
+        Those who are not confirmed are left out.
     threshold : float
         Cosine from which two views may show one person. Nothing else counts: one person may be twice in a picture, in
         a mirror or a collage.
     """
-    sure = [person for person in people if person.confirmed]
-    numbers = list(range(len(sure)))
-    for i, one in enumerate(sure):
+    confirmed = [person for person in people if person.confirmed]
+    embeddings = [np.stack([view.embedding for view in person.views]) for person in confirmed]
+    numbers = list(range(len(confirmed)))
+    for i in range(len(confirmed)):
         for j in range(i):
-            vectors = (np.stack([view.embedding for view in person.views]) for person in (one, sure[j]))
-            if (next(vectors) @ next(vectors).T).max() >= threshold:
+            if (embeddings[i] @ embeddings[j].T).max() >= threshold:
                 old, new = numbers[i], numbers[j]
                 numbers = [new if number == old else number for number in numbers]
-    return {person.name: number for person, number in zip(sure, numbers, strict=True)}
+    return {person.name: number for person, number in zip(confirmed, numbers, strict=True)}
 
 
 def smallest_sharing(people: Iterable[tuple[int, int | None]]) -> int | None:
@@ -73,8 +72,8 @@ def smallest_sharing(people: Iterable[tuple[int, int | None]]) -> int | None:
     Parameters
     ----------
     people : iterable of (int, int or None)
-        Everyone who was replaced: their group, and their number in it, None for whoever is not surely a person. Such a
-        one may be alone with their face, so that no group counts less than one.
+        Everyone who was replaced: their group, and their number in it, None for whoever is not confirmed. These may
+        be alone with their face, so that no group counts less than one.
 
     Examples
     --------

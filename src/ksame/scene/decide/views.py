@@ -1,4 +1,4 @@
-"""Between looking and replacing: the views by which surrogates are judged, and what is read from them."""
+"""Collect views of everyone from the frames, and read gender, age and skin tone from them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.heads.head import EXPRESSION, Head, Region, expression_of
 from ksame.heads.surrogate import tone_of
 from ksame.models import Recogniser, five_points
-from ksame.scene.counting import Witness
-from ksame.scene.identities import Subject, View
+from ksame.scene.decide.counting import PersonConfirmation
+from ksame.scene.decide.neutral import neutral_of
+from ksame.scene.decide.subject import Subject, View
 from ksame.scene.media import Frame
-from ksame.scene.neutral import neutral_of
 from ksame.scene.people import Everyone
 from ksame.scene.sightings import Cast, Track
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import genders
 
-VIEWS = 2
-"""Views of a person in one recording by which surrogates are judged."""
-_ALL_VIEWS = 6  # of one person over all files
+VIEWS_PER_FILE = 2
+"""Views of a person in one recording by which surrogates are judged; judging costs as much for each."""
+_MAX_VIEWS = 6  # of one person over all files
 # Side above which the square of a view is reduced: recognisers look at 112 pixels. At 256, SFace's likeness of 30 heads
 # was nearer to that of the published picture (0.025 below it, correlation 0.89) than at 400 (0.033, 0.86).
-_LARGEST = 256.0
+_MAX_SIDE = 256.0
+_MARGIN = 0.75  # half of the piece that is cut out, in sides: half the diagonal of a tilted square is 0.71
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,16 +48,16 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """What one photograph or recording gives for choosing surrogates.
+class FileViews:
+    """What one photograph or recording shows of everyone in it.
 
     Attributes
     ----------
     views : dict of person to tuple of View
-        Empty for people without a believable mesh.
+        People without a mesh have none.
     readings : dict of person to list of Reading
     confirmed : set of str
-        Who surely is a person.
+        Who is a person beyond doubt.
     """
 
     views: dict[str, tuple[View, ...]]
@@ -64,18 +65,18 @@ class Prepared:
     confirmed: set[str]
 
 
-def prepare(
-    frames: Iterable[Frame], cast: Cast, recogniser: Recogniser, witness: Witness, *, people: set[str]
-) -> Prepared:
-    """Take views of everyone in ``people`` and read gender, age and skin tone from them.
+def collect_views(
+    frames: Iterable[Frame], cast: Cast, recogniser: Recogniser, confirmation: PersonConfirmation
+) -> FileViews:
+    """Take views of everyone and read gender, age and skin tone from them.
 
     Parameters
     ----------
     frames : iterable of Frame
         Gone through once, up to the last that is needed.
     """
-    best = {person.name: person.best[:VIEWS] for person in cast.people if person.name in people}
-    tracks = {track.number: track for track in cast.tracks if track.person in people}
+    best = {person.name: person.best[:VIEWS_PER_FILE] for person in cast.people}
+    tracks = {track.number: track for track in cast.tracks}
     neutrals = {number: neutral_of(tracks[number]) for pairs in best.values() for number, _ in pairs}
     due: dict[int, list[Track]] = defaultdict(list)
     for pairs in best.values():
@@ -92,11 +93,11 @@ def prepare(
                 continue
             views[track.person].append(_view(frame.pixels, face.mesh.points, neutral, recogniser))
             readings[track.person].append(read(frame.pixels, face.mesh.points, face.mesh.blendshapes))
-            if track.person not in confirmed and witness.confirms(frame.pixels, face):
+            if track.person not in confirmed and confirmation.confirms(frame.pixels, face):
                 confirmed.add(track.person)
         if frame.index >= last:
             break
-    return Prepared({name: tuple(seen) for name, seen in views.items()}, dict(readings), confirmed)
+    return FileViews({name: tuple(taken) for name, taken in views.items()}, dict(readings), confirmed)
 
 
 def read(pixels: ByteArray, points: FloatArray, blendshapes: FloatArray) -> Reading:
@@ -108,7 +109,7 @@ def read(pixels: ByteArray, points: FloatArray, blendshapes: FloatArray) -> Read
     return Reading(code, tone_of(255 * model.warp.image(rows)))
 
 
-def subjects_of(files: Sequence[Prepared], everyone: Everyone) -> list[Subject]:
+def subjects_of(files: Sequence[FileViews], everyone: Everyone) -> list[Subject]:
     """Gather views and codes of everyone over all files of a batch, in its order."""
     model = face_model()
     subjects = []
@@ -117,30 +118,28 @@ def subjects_of(files: Sequence[Prepared], everyone: Everyone) -> list[Subject]:
         readings: list[Reading] = []
         confirmed = False
         for number, local in everyone.keys(name):
-            prepared = files[number]
-            if prepared.views.get(local):
-                views += prepared.views[local]
-                readings += prepared.readings[local]
-                confirmed |= local in prepared.confirmed
+            views += files[number].views.get(local, ())
+            readings += files[number].readings.get(local, ())
+            confirmed |= local in files[number].confirmed
         if views:
             code = np.mean([reading.code for reading in readings], axis=0)
             woman = bool(genders(model, code[None])[0] == "F")
             born = float(model.predicted(code[None], "born")[0])
             tone = float(np.mean([reading.tone for reading in readings]))
             confirmed &= name not in everyone.strangers | everyone.unsure
-            subjects.append(Subject(name, woman, born, tone, code, tuple(views[:_ALL_VIEWS]), confirmed))
+            subjects.append(Subject(name, woman, born, tone, code, tuple(views[:_MAX_VIEWS]), confirmed))
     return subjects
 
 
 def _view(pixels: ByteArray, mesh: FloatArray, neutral: FloatArray, recogniser: Recogniser) -> View:
     """Cut the square about a head out of a frame, reduced where it is large."""
     region = Region.of(Head.of(mesh), neutral)
-    centre, half = region.outline.mean(axis=0), 0.75 * region.side
+    centre, half = region.outline.mean(axis=0), _MARGIN * region.side
     low = np.floor(centre - half).astype(int).clip(0)
     high = np.ceil(centre + half).astype(int) + 1
     part = pixels[low[1] : high[1], low[0] : high[0]]
     points = mesh - [*low, 0.0]
-    factor = _LARGEST / region.side
+    factor = _MAX_SIDE / region.side
     if factor < 1:
         size = tuple(max(1, round(side * factor)) for side in part.shape[1::-1])
         part = np.asarray(cv2.resize(part, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)

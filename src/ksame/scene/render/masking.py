@@ -15,8 +15,7 @@ from ksame.faces.faceset import ByteArray
 from ksame.methods.adhoc import scaled
 from ksame.models import Face
 from ksame.recipes import for_scenes
-from ksame.scene.filling import fill, outline_of, window_of
-from ksame.scene.outlines import polygon
+from ksame.scene.render.filling import fill, inside_outline, outline_of, window_of
 
 FILL = "fill"
 """The mask of whoever cannot be replaced, and of whoever is masked where the method is no mask."""
@@ -48,24 +47,23 @@ class Mask:
         """Whether it can only be put on a face whose eyes are known."""
         return for_scenes(self.name).scenes.needs_mesh
 
-    def apply(self, onto: ByteArray, face: Face, rng: np.random.Generator) -> None:
-        """Mask a face in a frame, in place.
+    def apply(self, out: ByteArray, face: Face, rng: np.random.Generator) -> None:
+        """Mask a face in a frame, (height, width, 3), in place.
 
-        What is read and what is covered is ``onto`` itself, so that nothing of the original comes back where faces
-        overlap.
+        What is read is ``out`` itself, so that nothing of the original comes back where faces overlap.
         """
         entry = for_scenes(self.name)
         outline, height = outline_of(face)
         if entry.scenes.fills:
-            fill(onto, outline)
+            fill(out, outline)
             return
-        window = window_of(outline, onto.shape)
-        part = onto[window]
+        window = window_of(outline, out.shape)
+        part = out[window]
         if not part.size:
             return
         origin = np.array([window[1].start, window[0].start])
         points = None if face.mesh is None else (face.mesh.points[:, :2] - origin)[None]
         method = scaled(entry.build(**entry.at(self.level)), height, part.shape[0] * part.shape[1])
         pixels = method.apply(part[None].astype(np.float64) / 255, rng, points)[0]
-        inside = polygon(part.shape[:2], outline - origin) > 0.5
+        inside = inside_outline(part.shape[:2], outline - origin) > 0.5
         part[inside] = np.rint(pixels * 255).clip(0, 255).astype(np.uint8)[inside]

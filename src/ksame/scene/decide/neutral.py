@@ -1,4 +1,4 @@
-"""What somebody's face is like when it does nothing, from the meshes of a track; no pixel is read."""
+"""Neutral shapes: a face without expression, from the meshes of a track. No pixel is read."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ksame.heads import Head, expression_of, neutral_shape
 from ksame.models import Source
 from ksame.scene.sightings import Track
 
-_SAMPLES = 7  # frames over which a neutral shape is averaged
-_FRONTAL = 30.0  # degrees of yaw within which a frame is good for an average
+_SAMPLES = 7  # frames over which a neutral shape is averaged, by choice
+_FRONTAL = 30.0  # degrees of yaw within which a frame is good for an average, by choice
 
 
 def neutral_of(track: Track) -> FloatArray | None:

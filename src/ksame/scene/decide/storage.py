@@ -20,40 +20,36 @@ from ksame.files import write_atomic
 from ksame.heads.covers import COVERS
 from ksame.heads.drawing import Looks
 from ksame.heads.surrogate import Surrogate
-from ksame.scene.choosing import Choice, Judge
-from ksame.scene.composing import Plan, Treatment
+from ksame.scene.decide.plan import Decision, JudgeRecord, Plan, Treatment
 
-_VERSION = 1
+_VERSION = 2
 
 
-def save_choice(choice: Choice, path: Path) -> None:
+def save_plan(plan: Plan, path: Path) -> None:
     """Keep a plan, readable by its owner only; it is there as a whole or not at all."""
-    faces: list[Surrogate] = []
-    for plan in choice.plans.values():
-        if plan.surrogate is not None and all(plan.surrogate is not face for face in faces):
-            faces.append(plan.surrogate)
-    numbers = {id(face): number for number, face in enumerate(faces)}
+    distinct = {id(d.surrogate): d.surrogate for d in plan.decisions.values() if d.surrogate is not None}
+    numbers = {key: number for number, key in enumerate(distinct)}
     index = {
         "version": _VERSION,
-        "plans": {
-            name: [plan.treatment.value, numbers.get(id(plan.surrogate)), plan.cover.name, plan.stands_in]
-            for name, plan in choice.plans.items()
+        "decisions": {
+            name: [d.treatment.value, numbers.get(id(d.surrogate)), d.cover.name, d.masked_instead]
+            for name, d in plan.decisions.items()
         },
-        "groups": dict(choice.groups),
-        "likeness": dict(choice.likeness),
-        "counted": dict(choice.counted),
-        "judge": None if choice.judge is None else [choice.judge.name, choice.judge.threshold],
+        "groups": dict(plan.groups),
+        "likeness": dict(plan.likeness),
+        "counted": dict(plan.counted),
+        "judge": None if plan.judge is None else [plan.judge.name, plan.judge.threshold],
     }
     arrays: dict[str, Any] = {"index": np.frombuffer(json.dumps(index).encode(), dtype=np.uint8)}
-    for number, face in enumerate(faces):
+    for number, face in enumerate(distinct.values()):
         arrays |= {f"shape{number}": face.looks.shape, f"texture{number}": face.looks.texture}
-        arrays[f"rest{number}"] = np.array([*face.looks.iris, face.born, face.tone], dtype=np.float64)
+        arrays[f"other{number}"] = np.array([*face.looks.iris, face.born, face.tone], dtype=np.float64)
     data = io.BytesIO()
     np.savez(data, **arrays)
     write_atomic(path, data.getvalue(), private=True)
 
 
-def load_choice(path: Path) -> Choice:
+def load_plan(path: Path) -> Plan:
     """Return the plan that was kept.
 
     Raises
@@ -66,24 +62,24 @@ def load_choice(path: Path) -> Choice:
             index = json.loads(stored["index"].tobytes())
             if index["version"] != _VERSION:
                 raise ValueError(f"version {index['version']}, not {_VERSION}")
-            return _choice(index, dict(stored))
+            return _plan_of(index, dict(stored))
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error) as error:
         raise InputError(
             f"{path}: who becomes whom cannot be read ({error}). Leave --resume out to begin anew."
         ) from error
 
 
-def _choice(index: dict[str, Any], arrays: dict[str, Any]) -> Choice:
+def _plan_of(index: dict[str, Any], arrays: dict[str, Any]) -> Plan:
     faces: list[Surrogate] = []
     while f"shape{len(faces)}" in arrays:
         number = len(faces)
-        *iris, born, tone = arrays[f"rest{number}"].tolist()
+        *iris, born, tone = arrays[f"other{number}"].tolist()
         red, green, blue = (int(value) for value in iris)
         looks = Looks(arrays[f"shape{number}"], arrays[f"texture{number}"], (red, green, blue))
         faces.append(Surrogate(looks, born, tone))
-    plans = {
-        name: Plan(Treatment(treatment), None if number is None else faces[number], COVERS[cover], bool(stands_in))
-        for name, (treatment, number, cover, stands_in) in index["plans"].items()
+    decisions = {
+        name: Decision(Treatment(treatment), None if number is None else faces[number], COVERS[cover], bool(instead))
+        for name, (treatment, number, cover, instead) in index["decisions"].items()
     }
-    judge = None if index["judge"] is None else Judge(*index["judge"])
-    return Choice(plans, index["groups"], index["likeness"], index["counted"], judge)
+    judge = None if index["judge"] is None else JudgeRecord(*index["judge"])
+    return Plan(decisions, index["groups"], index["likeness"], index["counted"], judge)

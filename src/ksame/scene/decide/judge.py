@@ -1,0 +1,53 @@
+"""The judge: a recogniser that compares people with their heads as they will be published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ksame.faces.faceset import FloatArray
+from ksame.heads.covers import HEAD, Cover
+from ksame.heads.head import Head, Region, wearing
+from ksame.heads.invention import Invention, invent, taken_away
+from ksame.heads.surrogate import Surrogate
+from ksame.models import Recogniser, five_points
+from ksame.models.finisher import Finisher
+from ksame.scene.decide.subject import Subject, View
+
+MARGIN = 0.05
+"""How far below the recogniser's own threshold a likeness must be: room for frames that are not judged, by choice."""
+_SIZE = 128  # pixels at which heads are finished to be judged: the smallest of the finisher; recognisers see 112
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Judges published heads: the finisher makes them, the recogniser compares them with the originals.
+
+    Parameters
+    ----------
+    recogniser : Recogniser
+    finisher : Finisher
+    cover : Cover
+    """
+
+    recogniser: Recogniser
+    finisher: Finisher
+    cover: Cover = HEAD
+
+    @property
+    def limit(self) -> float:
+        """The cosine above which a person counts as recognised."""
+        return self.recogniser.threshold - MARGIN
+
+    def embed(self, view: View, surrogate: Surrogate) -> FloatArray:
+        """Return the embedding, (d,), of a view with a surrogate's head in it."""
+        head = Head.of(view.points)
+        region = Region.of(head, view.neutral, self.cover)
+        out = view.pixels.copy()
+        hidden = taken_away(out.shape, [region.outline])
+        invent(out, hidden, Invention(surrogate.looks, head, view.neutral, region), self.finisher, size=_SIZE)
+        placed = head.place(wearing(surrogate.looks.shape, head, view.neutral))
+        return self.recogniser.embed(out, five_points(placed))
+
+    def likeness(self, person: Subject, surrogate: Surrogate) -> float:
+        """Return the highest cosine, over a person's views, between the original and the view with a surrogate."""
+        return max(float(self.embed(view, surrogate) @ view.embedding) for view in person.views)

@@ -1,0 +1,174 @@
+"""The stage that decides: from tracks and people to the plan of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ksame.errors import whole_number
+from ksame.faces.faceset import FloatArray
+from ksame.heads.surrogate import modelled
+from ksame.methods import Method, Problem
+from ksame.models import RECOGNISERS
+from ksame.models.finisher import finisher
+from ksame.progress import Track as Progress
+from ksame.progress import silent
+from ksame.recipes import METHODS, for_scenes
+from ksame.scene.decide.counting import PersonConfirmation, distinct
+from ksame.scene.decide.judge import Judge
+from ksame.scene.decide.plan import Decision, JudgeRecord, Plan, Treatment, treatments
+from ksame.scene.decide.subject import Subject
+from ksame.scene.decide.surrogates import Group, choose_surrogates
+from ksame.scene.decide.views import FileViews, collect_views, subjects_of
+from ksame.scene.media import Frame
+from ksame.scene.people import Everyone
+from ksame.scene.sightings import Cast
+from ksame.spaces.facemodel import face_model
+
+if TYPE_CHECKING:
+    from ksame.scene.config import JobConfig
+
+SOMEONE_ELSE = "someone-else"
+"""The method that is used where none is named."""
+JUDGE = "sface"
+"""The recogniser that judges, out of ``RECOGNISERS``."""
+MAX_K = 1_000_000
+MapFiles = Callable[[Callable[[Any], FileViews], Sequence[Any], str], list[FileViews]]
+"""Does something with every file, perhaps several at a time, and says what it is doing; results are in order."""
+
+
+def decide(
+    files: Sequence[tuple[Iterable[Frame], Cast]],
+    everyone: Everyone,
+    config: JobConfig,
+    seed: int,
+    *,
+    map_files: MapFiles,
+    executor: Executor,
+    progress: Progress = silent,
+) -> Plan:
+    """Decide what becomes of everyone in a batch.
+
+    Parameters
+    ----------
+    files : sequence of (iterable of Frame, Cast)
+        Frames are gone through once, up to the last that is needed.
+    everyone : Everyone
+        Who is who in these files.
+    config : JobConfig
+    seed : int
+    map_files : callable
+        Collects views of several files at a time.
+    executor : Executor
+        Judges pictures several at a time. The plan does not depend on the number of threads of either.
+    """
+    wishes = treatments(
+        everyone.people,
+        keep=config.keep,
+        only=config.only,
+        mask=config.mask,
+        strangers=everyone.strangers,
+        unsure=everyone.unsure,
+    )
+    rng = np.random.default_rng(seed)
+    if METHODS[config.method].masks:
+        return make_plan(wishes, (), None, rng, config, executor)
+    judge = Judge(RECOGNISERS[JUDGE].build(), finisher(config.device), config.cover)
+    confirmation = PersonConfirmation(config.looking)
+
+    def views(file: tuple[Iterable[Frame], Cast]) -> FileViews:
+        return collect_views(*file, judge.recogniser, confirmation)
+
+    subjects = subjects_of(map_files(views, files, "reading faces"), everyone)
+    return make_plan(wishes, subjects, judge, rng, config, executor, progress)
+
+
+def check_method(method: str, k: int) -> None:
+    """Refuse a method that scenes do not have, and a k that is none."""
+    for_scenes(method)
+    whole_number("k", method, k, 2, MAX_K)
+
+
+def make_plan(
+    wishes: Mapping[str, Treatment],
+    subjects: Sequence[Subject],
+    judge: Judge | None,
+    rng: np.random.Generator,
+    config: JobConfig,
+    executor: Executor,
+    progress: Progress = silent,
+) -> Plan:
+    """Plan for everyone; the judge has the last word: whoever it recognises in the best surrogate is masked.
+
+    Parameters
+    ----------
+    wishes : mapping of person to Treatment
+        What was asked; for everyone.
+    subjects : sequence of Subject
+        People who can be replaced: those with views. Whoever is to be replaced and is not among them is masked.
+    judge : Judge, optional
+        Masks need none.
+    config : JobConfig
+        Its method and k, and whether the judge is asked.
+    """
+    entry = for_scenes(config.method)
+    masked = Decision(Treatment.MASK, masked_instead=not entry.masks)
+    decisions = {name: masked if wish is Treatment.REPLACE else Decision(wish) for name, wish in wishes.items()}
+    people = [subject for subject in subjects if wishes[subject.name] is Treatment.REPLACE]
+    if entry.masks or judge is None or not people:
+        return Plan(decisions)
+    if entry.scenes.judged:
+        groups = choose_surrogates(people, config.k, judge, rng, executor, judged=config.judged, progress=progress)
+    else:
+        groups = _grouped(entry.build(k=config.k, **entry.scenes.fixed), people, judge, rng, executor)
+    likeness: dict[str, float] = {}
+    numbers: dict[str, int] = {}
+    counted: dict[str, int] = {}
+    for number, group in enumerate(groups):
+        counted |= distinct([people[i] for i in group.members], judge.recogniser.threshold)
+        for i, value in zip(group.members, group.likeness, strict=True):
+            name = people[i].name
+            numbers[name] = number
+            if value <= judge.limit or not config.judged:
+                decisions[name] = Decision(Treatment.REPLACE, group.surrogate, judge.cover)
+                likeness[name] = value
+    record = JudgeRecord(judge.recogniser.name, judge.recogniser.threshold)
+    return Plan(decisions, numbers, likeness, counted, record)
+
+
+def _grouped(
+    method: Method, people: Sequence[Subject], judge: Judge, rng: np.random.Generator, executor: Executor
+) -> list[Group]:
+    """Let a method of face sets group the people of each gender by their codes in the face model."""
+    groups = []
+    for woman in (False, True):
+        members = [i for i, person in enumerate(people) if person.woman is woman]
+        if not members:
+            continue
+        codes = _codes([people[i] for i in members], method.min_subjects, rng)
+        outcome = method.run(Problem(codes, np.arange(len(codes)).astype(str)), rng)
+        rows = {source: int(row) for row, copy in zip(outcome.rows, outcome.sources, strict=True) for source in copy}
+        shared: dict[int, list[int]] = {}
+        for number, person in enumerate(members):
+            if number in rows:
+                shared.setdefault(rows[number], []).append(person)
+        for row, sharing in sorted(shared.items()):
+            face = modelled(outcome.surrogates[row])
+            likeness = executor.map(judge.likeness, [people[i] for i in sharing], repeat(face))
+            groups.append(Group(tuple(sharing), face, tuple(likeness)))
+    return groups
+
+
+def _codes(people: Sequence[Subject], min_rows: int, rng: np.random.Generator) -> FloatArray:
+    """Return the codes of people, (n_rows, n_codes), filled up with people of the same kind who do not exist."""
+    model = face_model()
+    codes = [person.code for person in people]
+    while len(codes) < min_rows:
+        like = people[len(codes) % len(people)]
+        middle = model.labelled({"woman": float(like.woman), "born": like.born, "tone": like.tone})
+        codes.append(middle + model.spread @ rng.standard_normal(model.n_codes).clip(-2, 2))
+    return np.stack(codes)

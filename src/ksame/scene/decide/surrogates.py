@@ -1,0 +1,310 @@
+"""Choose surrogates: groups of k people, each with one face of somebody who does not exist.
+
+The theorem of k-Same needs k people to share one face; it does not need that face to be their average. People of a
+gender are put in order of age and skin tone and cut into blocks, so that the cost grows with their number only. In each
+block, candidates are put into views of a few people, and by their embeddings there people are dealt out to them in
+groups of at least k. Then every group's face is judged on the published picture of every member. A face in which
+somebody is recognised is exchanged; whoever is recognised in every face of their own group goes to another's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.faces.faceset import FloatArray, IntArray
+from ksame.heads.surrogate import Surrogate, draw_surrogate
+from ksame.progress import Track as Progress
+from ksame.progress import silent
+from ksame.scene.decide.judge import Judge
+from ksame.scene.decide.subject import Subject
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """How surrogates are searched for; all by choice.
+
+    Attributes
+    ----------
+    year, tone : float
+        What a year of difference in age costs, and one unit of skin tone (log brightness), in cosines.
+    sharpness : float
+        How much more the worst-off count than the others: the exponent of costs that are added.
+    swaps : int
+        Tries to better a choice of candidates.
+    screened : int
+        People in whose views candidates are screened.
+    block : int
+        Groups that are searched for together.
+    candidates : int
+        Drawn for every group, at first and once more for a group whose members are still recognised.
+    tries : int
+        Faces that are judged for a group out of each draw.
+    exchanges : int
+        People who are asked to take the place of somebody who leaves a group.
+    """
+
+    year: float = 0.006
+    tone: float = 0.3
+    sharpness: float = 8.0
+    swaps: int = 300
+    screened: int = 3
+    block: int = 6
+    candidates: int = 12
+    tries: int = 16
+    exchanges: int = 8
+
+
+SEARCH = SearchConfig()
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """People who share one face.
+
+    Attributes
+    ----------
+    members : tuple of int
+        Indices of subjects.
+    surrogate : Surrogate
+        Whom all members become.
+    likeness : tuple of float
+        Of each member to the surrogate in their views, as the judge sees it.
+    """
+
+    members: tuple[int, ...]
+    surrogate: Surrogate
+    likeness: tuple[float, ...]
+
+
+def choose_surrogates(
+    subjects: Sequence[Subject],
+    k: int,
+    judge: Judge,
+    rng: np.random.Generator,
+    executor: Executor,
+    *,
+    judged: bool = True,
+    progress: Progress = silent,
+) -> list[Group]:
+    """Deal people out to groups of at least ``k`` and give every group a face.
+
+    Where a gender has fewer than ``2 k`` people, they make one group, which may be smaller than ``k``. The result does
+    not depend on the number of threads.
+
+    Parameters
+    ----------
+    executor : Executor
+        Judges several pictures at a time; its tasks wait for nothing.
+    judged : bool
+        Whether the judge is asked; otherwise the first faces drawn are taken.
+    """
+    groups: list[Group] = []
+    for block in _blocks(subjects, k):
+        search = _Search([subjects[i] for i in block], k, judge, rng, executor, progress)
+        for group in search.judged() if judged else search.first_drawn():
+            groups.append(Group(tuple(block[i] for i in group.likeness), group.face, tuple(group.likeness.values())))
+    return groups
+
+
+def _blocks(subjects: Sequence[Subject], k: int) -> list[list[int]]:
+    """Cut the people of each gender, in order of age and skin tone, into blocks of a few groups each."""
+    blocks = []
+    for woman in (False, True):
+        members = [i for i, subject in enumerate(subjects) if subject.woman is woman]
+        order = sorted(members, key=lambda i: (SEARCH.year * subjects[i].born + SEARCH.tone * subjects[i].tone, i))
+        count = max(1, round(len(order) / (SEARCH.block * k)))
+        blocks += [part.tolist() for part in np.array_split(order, count) if len(part)]
+    return blocks
+
+
+@dataclass(eq=False)
+class _Shared:
+    """A face, and how much each of those who share it is recognised in it."""
+
+    face: Surrogate
+    likeness: dict[int, float]
+
+
+@dataclass(eq=False)
+class _Search:
+    """The search for the faces of one block."""
+
+    people: list[Subject]
+    k: int
+    judge: Judge
+    rng: np.random.Generator
+    executor: Executor
+    progress: Progress
+
+    @property
+    def n_groups(self) -> int:
+        return max(1, len(self.people) // self.k)
+
+    def first_drawn(self) -> list[_Shared]:
+        """Cut the block into groups in its order, and give each the first face drawn."""
+        parts = [part.tolist() for part in np.array_split(np.arange(len(self.people)), self.n_groups)]
+        return [self._shared(part, face) for part, face in zip(parts, self._draw(len(parts)), strict=True)]
+
+    def judged(self) -> list[_Shared]:
+        """Find a face for each group in which nobody is recognised, or the best of those that were tried."""
+        drawn = self._draw(SEARCH.candidates * self.n_groups)
+        cost = self._predicted_cost(drawn)
+        chosen, owner = deal(cost, self.n_groups, self.rng)
+        spare = [j for j in range(len(drawn)) if j not in set(chosen.tolist())]
+        groups = []
+        for number, first in enumerate(chosen.tolist()):
+            members = np.flatnonzero(owner == number).tolist()
+            spare = _by_cost(spare, cost, members)
+            group = self._best(members, (drawn[j] for j in (first, *spare[: SEARCH.tries - 1])))
+            spare = [j for j in spare if drawn[j] is not group.face]
+            groups.append(self._with_more_candidates(group))
+        self._move_recognised(groups)
+        return groups
+
+    def _with_more_candidates(self, group: _Shared) -> _Shared:
+        """Draw once more for a group in whose best face somebody is recognised."""
+        if not self._recognised(group):
+            return group
+        members = list(group.likeness)
+        drawn = self._draw(SEARCH.candidates)
+        order = _by_cost(list(range(len(drawn))), self._predicted_cost(drawn), members)
+        other = self._best(members, (drawn[j] for j in order[: SEARCH.tries]))
+        return min(group, other, key=self._rank)
+
+    def _move_recognised(self, groups: list[_Shared]) -> None:
+        """Move whoever is recognised in their group's face to a group in whose face they are not.
+
+        Where their own group would fall below k, somebody of the other one takes their place, if they can. Where nobody
+        can, they move all the same: masked, they would be missing in their group just as well.
+        """
+        for group in groups:
+            for person in self._recognised(group):
+                fitting = self._fitting(person, [other for other in groups if other is not group])
+                if not fitting:
+                    continue
+                value, other = fitting[0]
+                replacement = None
+                if len(group.likeness) <= self.k:
+                    exchanges = ((*target, self._replacement(group, target[1])) for target in fitting)
+                    value, other, replacement = next((e for e in exchanges if e[2]), (value, other, None))
+                del group.likeness[person]
+                other.likeness[person] = value
+                if replacement is not None:
+                    del other.likeness[replacement[0]]
+                    group.likeness[replacement[0]] = replacement[1]
+
+    def _fitting(self, person: int, groups: Sequence[_Shared]) -> list[tuple[float, _Shared]]:
+        """Return the groups in whose faces a person is not recognised, with the likeness, the lowest first."""
+        values = self.executor.map(lambda group: self._alike(person, group.face), groups)
+        fitting = [(value, group) for value, group in zip(values, groups, strict=True) if value <= self.judge.limit]
+        return sorted(fitting, key=lambda pair: pair[0])
+
+    def _replacement(self, group: _Shared, other: _Shared) -> tuple[int, float] | None:
+        """Return who of another group is not recognised in this group's face, and their likeness."""
+        for person in list(other.likeness)[: SEARCH.exchanges]:
+            value = self._alike(person, group.face)
+            if value <= self.judge.limit:
+                return person, value
+        return None
+
+    def _draw(self, count: int) -> list[Surrogate]:
+        """Draw faces, each about as old as somebody here, and of their skin tone."""
+        like = (self.people[int(self.rng.integers(len(self.people)))] for _ in range(count))
+        return [draw_surrogate(person.woman, person.born, person.tone, self.rng) for person in like]
+
+    def _best(self, members: Sequence[int], faces: Iterator[Surrogate]) -> _Shared:
+        """Return the first face in which no member is recognised, or the one in which the fewest are."""
+        best: _Shared | None = None
+        for face in faces:
+            group = self._shared(members, face)
+            best = group if best is None else min(best, group, key=self._rank)
+            if not self._recognised(best):
+                break
+        if best is None:
+            raise ValueError("A group needs at least one candidate.")
+        return best
+
+    def _rank(self, group: _Shared) -> tuple[int, float]:
+        return len(self._recognised(group)), max(group.likeness.values())
+
+    def _recognised(self, group: _Shared) -> list[int]:
+        return [person for person, value in group.likeness.items() if value > self.judge.limit]
+
+    def _shared(self, members: Sequence[int], face: Surrogate) -> _Shared:
+        values = self.executor.map(lambda person: self._alike(person, face), members)
+        return _Shared(face, dict(zip(members, values, strict=True)))
+
+    def _alike(self, person: int, face: Surrogate) -> float:
+        return self.judge.likeness(self.people[person], face)
+
+    def _predicted_cost(self, drawn: Sequence[Surrogate]) -> FloatArray:
+        """Predict the cost of everyone as every candidate, (n_people, n_drawn), from a few views."""
+        screened = np.linspace(0, len(self.people) - 1, SEARCH.screened).round().astype(int)
+        views = [self.people[i].views[0] for i in dict.fromkeys(screened.tolist())]
+
+        def embed(surrogate: Surrogate) -> FloatArray:
+            mean = sum(self.judge.embed(view, surrogate) for view in views)
+            return np.asarray(mean / np.linalg.norm(mean))
+
+        candidates = np.stack(list(self.progress(self.executor.map(embed, drawn), "choosing surrogates")))
+        cosines = np.stack([person.views[0].embedding for person in self.people]) @ candidates.T
+        years = np.abs(np.subtract.outer([p.born for p in self.people], [face.born for face in drawn]))
+        tones = np.abs(np.subtract.outer([p.tone for p in self.people], [face.tone for face in drawn]))
+        return np.asarray(cosines + SEARCH.year * years + SEARCH.tone * tones)
+
+
+def _by_cost(candidates: list[int], cost: FloatArray, members: Sequence[int]) -> list[int]:
+    """Sort candidates by what they cost the members of a group together."""
+    return sorted(candidates, key=lambda j: float(np.exp(SEARCH.sharpness * cost[members, j]).sum()))
+
+
+def deal(cost: FloatArray, n_groups: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Choose ``n_groups`` columns and deal the rows out to them in equal shares, at the least total cost.
+
+    Parameters
+    ----------
+    cost : ndarray of shape (n_people, n_candidates)
+
+    Returns
+    -------
+    chosen : ndarray of shape (n_groups,)
+        Columns.
+    owner : ndarray of shape (n_people,)
+        Index into ``chosen``; each occurs ``n_people // n_groups`` times, a few once more.
+
+    Examples
+    --------
+    >>> cost = np.array([[0.0, 1, 5], [0, 1, 5], [1, 0, 5], [1, 0, 5]])
+    >>> chosen, owner = deal(cost, 2, np.random.default_rng(0))
+    >>> sorted(chosen.tolist()), chosen[owner].tolist()
+    ([0, 1], [0, 0, 1, 1])
+    """
+    weights = np.exp(SEARCH.sharpness * cost)
+    chosen = np.argsort(weights.sum(axis=0), kind="stable")[:n_groups]
+    total, owner = _assign(weights[:, chosen])
+    for _ in range(SEARCH.swaps if cost.shape[1] > n_groups else 0):
+        trial = chosen.copy()
+        trial[rng.integers(n_groups)] = rng.choice(np.setdiff1d(np.arange(cost.shape[1]), chosen))
+        new_total, new_owner = _assign(weights[:, trial])
+        if new_total < total:
+            total, owner, chosen = new_total, new_owner, trial
+    return chosen, owner
+
+
+def _assign(cost: FloatArray) -> tuple[float, NDArray[np.intp]]:
+    """Deal rows out to all columns in equal shares; return the total cost and the column of each row."""
+    from scipy.optimize import linear_sum_assignment
+
+    n, groups = cost.shape
+    slots = np.repeat(np.arange(groups), n // groups)
+    order = np.argsort(cost.sum(axis=0), kind="stable")
+    slots = np.concatenate([slots, order[: n - len(slots)]])
+    rows, columns = linear_sum_assignment(cost[:, slots])
+    owner = np.empty(n, dtype=np.intp)
+    owner[rows] = slots[columns]
+    return float(cost[rows, slots[columns]].sum()), owner

@@ -1,0 +1,49 @@
+"""Which pixels of a frame must not be published as they were: all of every region, changed or not.
+
+Where these lie, what is written comes from the rendered picture alone; elsewhere the source is taken over with bits
+that the renderer never sees. So this has to cover every region that is taken away, and may cover more.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.heads.invention import taken_away
+from ksame.models import Face
+from ksame.scene.decide import Treatment
+from ksame.scene.media import Frame
+from ksame.scene.render.filling import outline_of
+from ksame.scene.render.renderer import Renderer
+
+_EDGE = np.ones((7, 7), np.uint8)  # masks round outlines in their own ways, by a pixel or two
+
+
+def changed_region(renderer: Renderer, frame: Frame, rendered: ByteArray) -> NDArray[np.bool_]:
+    """Return the pixels, (height, width), that a renderer answers for.
+
+    Parameters
+    ----------
+    rendered : ndarray of shape (height, width, 3)
+        What the renderer made of the frame.
+    """
+    if rendered is frame.pixels:
+        return np.zeros(rendered.shape[:2], dtype=bool)
+    none = (0.0, 0.0, 0.0)
+    changed = np.asarray(cv2.inRange(cv2.absdiff(rendered, frame.pixels), none, none)) == 0  # quicker than any()
+    faces = renderer.faces_at(frame.index, frame.time)
+    outlines = [outline for face in faces for outline in _outlines(renderer, face, frame.index)]
+    if outlines or renderer.regions:
+        hidden = taken_away(changed.shape, [*outlines, *renderer.regions])
+        changed |= cv2.dilate(hidden.view(np.uint8), _EDGE).view(bool)
+    return np.asarray(changed)
+
+
+def _outlines(renderer: Renderer, face: Face, frame: int) -> list[FloatArray]:
+    """Return all that may be taken away for a face: as a mask, and as a head."""
+    if renderer.decisions[face.person].treatment is Treatment.KEEP:
+        return []
+    located = renderer.head_at(face.track, frame)
+    return [outline_of(face)[0]] + ([] if located is None else [located[1].outline])
