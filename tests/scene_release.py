@@ -12,10 +12,10 @@ from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Plan, Treatment
 from ksame.scene.exposure import KEPT, Shown
 from ksame.scene.linkage import link
-from ksame.scene.people import Everyone
+from ksame.scene.track import People
 from ksame.scene.pipeline import Done, Job, Options, Result
 from ksame.scene.risk import AtRisk, as_csv
-from ksame.scene.sightings import Cast, Person
+from ksame.scene.track.tracks import Tracks, Person
 from ksame.scene.work import hashes
 
 PLANS = {
@@ -41,8 +41,8 @@ def write_scene_release(base: Path) -> Path:
         risks = (AtRisk("P4", 0, 0, 0.0, 0.0, "profile"),) if "P4" in names else ()
         kept = (Shown("P5", KEPT),) if "P5" in names else ()
         done.append(Done(Job(base / "in.png", place), 1, names, risks, hashes(place), shown=kept))
-        casts.append(Cast((8, 8), 1, tuple(Person(n, None) for n in names), ()))
-    everyone = Everyone({(int(n in ("P3", "P5", "U1")), n): n for n in PLANS}, unsure=frozenset({"U1"}))
+        casts.append(Tracks((8, 8), 1, tuple(Person(n, None) for n in names), ()))
+    everyone = People({(int(n in ("P3", "P5", "U1")), n): n for n in PLANS}, unsure=frozenset({"U1"}))
     choice = Choice(PLANS, {"P1": 0, "P2": 0, "P3": 0}, {"P1": 0.1, "P2": 0.2, "P3": 0.15}, COUNTED, JUDGE)
     result = Result(tuple(done), {}, choice, everyone, tuple(casts), 5)
     certificate = certify(result, Options(), folder)

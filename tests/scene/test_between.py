@@ -11,7 +11,7 @@ from ksame.heads.head import Head, Region, filled
 from ksame.heads.surrogate import draw_surrogate
 from ksame.models.finisher import Finisher
 from ksame.scene.composing import STEP, Composer, Plan, Treatment, composed, first_needed
-from ksame.scene.looking import look
+from ksame.scene.track import find_tracks
 from ksame.scene.neutral import neutral_of
 from scene.walkers import background, clip, paste
 
@@ -37,7 +37,7 @@ def scene():
         paste(frame, 1, (130 + 2 * i, 120), 190)
         pictures.append(frame)
     frames = list(clip(pictures))
-    return frames, look(frames, (320, 240))
+    return frames, find_tracks(lambda start: frames, (320, 240))
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,9 @@ from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Plan, Treatment
 from ksame.scene.counting import Witness, distinct, smallest_sharing
 from ksame.scene.identities import Subject, View
-from ksame.scene.looking import Looking, look
-from ksame.scene.people import Everyone
+from ksame.scene.observe import DetectorConfig
+from ksame.scene.track import find_tracks
+from ksame.scene.track import People
 from ksame.scene.preparing import Prepared, Reading, prepare, subjects_of
 from ksame.spaces.facemodel import face_model
 
@@ -44,9 +45,9 @@ def test_a_drawing_is_replaced_but_does_not_count_as_a_person(kind, counts):
         picture = np.pad((face * 255).astype(np.uint8), ((60, 60), (60, 60), (0, 0)), mode="edge")
     else:
         picture = (synthetic(1, seed=8, size=(280, 220)).images[0] * 255).astype(np.uint8)
-    cast = look([Still(picture)], picture.shape[1::-1], still=True)
+    cast = find_tracks(lambda start: [Still(picture)], picture.shape[1::-1], still=True)
     assert [track.confirmed for track in cast.tracks] == [True], "one second opinion is enough to replace it"
-    prepared = prepare([Still(picture)], cast, SFace(), Witness(Looking()), people={"P1"})
+    prepared = prepare([Still(picture)], cast, SFace(), Witness(DetectorConfig()), people={"P1"})
     assert set(prepared.views) == {"P1"}
     assert (prepared.confirmed == {"P1"}) is counts
 
@@ -75,7 +76,7 @@ def test_a_stranger_does_not_count():
     reading = Reading(np.zeros(face_model().n_codes), -0.5)
     names = {(0, name): name for name in ("P1", "P2", "U1")}
     known = Prepared({n: (view([1, 0]),) for _, n in names}, {n: [reading] for _, n in names}, {"P1", "P2", "U1"})
-    everyone = Everyone(names, frozenset({"P2"}), frozenset({"U1"}))
+    everyone = People(names, frozenset({"P2"}), frozenset({"U1"}))
     assert [one.confirmed for one in subjects_of([known], everyone)] == [True, False, False]
 
 

@@ -15,7 +15,8 @@ from ksame.heads.surrogate import draw_surrogate
 from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Composer, Plan, Treatment
 from ksame.scene.identities import Loop
-from ksame.scene.looking import look
+from ksame.scene.memory import one_opencv_thread
+from ksame.scene.track import find_tracks
 from ksame.scene.pipeline import Job, Options, deidentify_scenes
 from ksame.scene.plan_storage import load_choice, save_choice
 
@@ -116,14 +117,18 @@ def test_nobody_changes_opencvs_threads_under_others():
 
     try:
         cv2.setNumThreads(2)
-        other = threading.Thread(target=lambda: look(second(), (64, 64)))
+        def find(frames):
+            with one_opencv_thread():
+                find_tracks(lambda start: frames(), (64, 64))
+
+        other = threading.Thread(target=find, args=[second])
 
         def first():
             other.start()
             assert begun.wait(60)
             yield Grey(0, grey)
 
-        look(first(), (64, 64))
+        find(first)
         ended.set()
         other.join(60)
         assert seen == [1], "one has finished, the other still looks"

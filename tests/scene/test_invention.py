@@ -17,7 +17,7 @@ from ksame.models.finisher import finisher
 from ksame.models.mesh import FaceMesh
 from ksame.privacy.invention import InventedRegion
 from ksame.scene.composing import Composer, Plan, Treatment
-from ksame.scene.looking import look
+from ksame.scene.track import find_tracks
 from ksame.scene.masking import outline_of
 from ksame.scene.neutral import neutral_of
 from ksame.spaces.facemodel import face_model
@@ -46,7 +46,7 @@ def couple():
         paste(frame, 2, (300, 130), 170)
         pictures.append(frame)
     frames = list(clip(pictures))
-    cast = look(frames, (420, 260))
+    cast = find_tracks(lambda start: frames, (420, 260))
     assert len(cast.people) == 2
     return frames, cast
 

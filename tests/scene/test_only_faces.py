@@ -9,12 +9,12 @@ import pytest
 
 from ksame.errors import UsageError
 from ksame.models import Face, FaceDetector, Source
-from ksame.scene.looking import Looking, load_cast, look, read_tracks, save_cast, watching, write_tracks
-from ksame.scene.looking.confirming import Examiner, Opinions, Verdict
-from ksame.scene.looking.detecting import LEAST, Search, search_still
+from ksame.scene.looking import Looking, load_tracks, look, read_tracks, save_tracks, watching, write_tracks
+from ksame.scene.observe.confirm import Examiner, Opinions, Verdict
+from ksame.scene.observe.detect import LEAST, Search, search_still
 from ksame.scene.looking.filling import plan
 from ksame.scene.looking.storage import BOX, POSE, WIDTH
-from ksame.scene.sightings import N_POINTS, Cast, Person, Track
+from ksame.scene.track.tracks import N_POINTS, Tracks, Person, Track
 from scene.walkers import background, clip, paste
 
 SIZE = (400, 300)
@@ -100,7 +100,7 @@ def test_what_is_in_doubt_has_its_own_size_and_no_mesh_and_is_nobody(monkeypatch
     assert face.box == pytest.approx((278, 128, 44, 44), abs=4)
     assert (face.mesh, face.confirmed) == (None, False)
     assert cast.people[1].embedding is None
-    assert load_cast(tmp_path).unsure == {"U1"}
+    assert load_tracks(tmp_path).unsure == {"U1"}
     assert cast.of("P1")[0].at(0).confirmed
 
 
@@ -164,7 +164,7 @@ def cast():
         track(3, "U1", confirmed=False),
         track(4, "P2", confirmed=True),
     )
-    return Cast((100, 100), 4, people, tracks)
+    return Tracks((100, 100), 4, people, tracks)
 
 
 def test_who_has_a_confirmed_track_is_somebody(cast):
@@ -173,27 +173,27 @@ def test_who_has_a_confirmed_track_is_somebody(cast):
 
 def test_files_keep_what_is_confirmed(cast, tmp_path):
     write_tracks(cast, tmp_path / "tracks.json")
-    save_cast(cast, tmp_path / "cast")
-    for read in (read_tracks(tmp_path / "tracks.json"), load_cast(tmp_path / "cast")):
+    save_tracks(cast, tmp_path / "cast")
+    for read in (read_tracks(tmp_path / "tracks.json"), load_tracks(tmp_path / "cast")):
         assert [one.confirmed for one in read.tracks] == [True, False, False, True]
 
 
 def test_in_older_files_everything_is_confirmed(cast, tmp_path):
     write_tracks(cast, tmp_path / "tracks.json")
-    save_cast(cast, tmp_path / "cast")
+    save_tracks(cast, tmp_path / "cast")
     for file in (tmp_path / "tracks.json", tmp_path / "cast" / "cast.json"):
         content = json.loads(file.read_text())
         for one in content["tracks"]:
             del one["confirmed"]
         file.write_text(json.dumps(content))
-    for read in (read_tracks(tmp_path / "tracks.json"), load_cast(tmp_path / "cast")):
+    for read in (read_tracks(tmp_path / "tracks.json"), load_tracks(tmp_path / "cast")):
         assert all(one.confirmed for one in read.tracks)
 
 
 def test_over_a_batch_nobody_is_joined_with_what_is_in_doubt(cast):
-    from ksame.scene.people import join
+    from ksame.scene.track import join_files
 
-    everyone = join([cast, cast], 0.45)
+    everyone = join_files([cast, cast], 0.45)
     assert everyone.people == ("P1", "P2", "P3", "U1", "U2")
     assert everyone.unsure == {"U1", "U2"}
     assert everyone.keys("P1") == [(0, "P1"), (1, "P1")]

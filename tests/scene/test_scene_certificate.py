@@ -18,10 +18,10 @@ from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Plan, StandIn, Treatment
 from ksame.scene.exposure import Shown
 from ksame.scene.linkage import SceneLinkage, link
-from ksame.scene.people import Everyone
+from ksame.scene.track import People
 from ksame.scene.pipeline import Done, Job, Options, Result
 from ksame.scene.risk import AtRisk, as_csv, stretches
-from ksame.scene.sightings import Cast, Person, Track
+from ksame.scene.track.tracks import Tracks, Person, Track
 from ksame.scene.verification import certificate_of, verify_scenes
 from ksame.scene.work import Finished, Work, hashes, may_replace
 
@@ -46,13 +46,13 @@ def result(
     plans: Mapping[str, Plan], k_real: int | None, at_risk: tuple[AtRisk, ...] = (), likeness: float = 0.23456
 ) -> Result:
     names = list(plans)
-    cast = Cast((10, 10), 3, tuple(Person(n, None) for n in names), tuple(track(i, n) for i, n in enumerate(names)))
+    cast = Tracks((10, 10), 3, tuple(Person(n, None) for n in names), tuple(track(i, n) for i, n in enumerate(names)))
     done = Done(Job(Path("/secret/ann.mp4"), FOLDER / "000001.mp4"), 3, tuple(names), at_risk, {"000001.mp4": "ab"})
     replaced = {n: 0 for n in names if plans[n].treatment is Treatment.REPLACE}
     counted = {n: i % (k_real or 1) for i, n in enumerate(replaced)}
     judge = Judge(SFace.name, SFace.threshold)
     choice = Choice(plans, replaced, dict.fromkeys(replaced, likeness), counted, judge, shared=k_real is not None)
-    return Result((done,), {}, choice, Everyone({(0, n): n for n in names}), (cast,), 987654321)
+    return Result((done,), {}, choice, People({(0, n): n for n in names}), (cast,), 987654321)
 
 
 REPLACED = Plan(Treatment.REPLACE, None, Cover.HEAD)

@@ -12,9 +12,9 @@ from ksame.scene.certificate import SceneCertificate, certify
 from ksame.scene.choosing import Choice
 from ksame.scene.composing import Plan, Treatment
 from ksame.scene.linkage import SceneLinkage
-from ksame.scene.people import Everyone
+from ksame.scene.track import People
 from ksame.scene.pipeline import Done, Job, Options, Result
-from ksame.scene.sightings import Cast, Person
+from ksame.scene.track.tracks import Tracks, Person
 from ksame.scene.verification import certificate_of, verify_scenes
 from scene_release import write_scene_release
 
@@ -191,9 +191,9 @@ def test_one_thing_said_twice_is_refused(released):
 def test_leaving_everyone_is_not_called_a_mask():
     place = Path("/nowhere/out/a.png")
     done = Done(Job(Path("/in.png"), place), 1, ("P1",), (), {"a.png": "00"})
-    cast = Cast((8, 8), 1, (Person("P1", None),), ())
+    cast = Tracks((8, 8), 1, (Person("P1", None),), ())
     kept = Choice({"P1": Plan(Treatment.KEEP)})
-    made = certify(Result((done,), {}, kept, Everyone({(0, "P1"): "P1"}), (cast,), 5), Options(), place.parent)
+    made = certify(Result((done,), {}, kept, People({(0, "P1"): "P1"}), (cast,), 5), Options(), place.parent)
     assert "masked" not in made.statement
     assert "left as they are" in made.statement
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +21,15 @@ from ksame.app.scene_report import clock
 from ksame.errors import InputError, UsageError
 from ksame.faces.faceset import ByteArray
 from ksame.models import SFace
-from ksame.scene.first_pass import look_at, tracks_for
-from ksame.scene.looking import Looking
-from ksame.scene.looking.threads import one_opencv_thread
+from ksame.scene.first_pass import detect_tracks, tracks_for
+from ksame.scene.memory import one_opencv_thread
 from ksame.scene.media import Damaged, Media, open_media
-from ksame.scene.people import Everyone, join
+from ksame.scene.observe import DetectorConfig
+from ksame.scene.pipeline import DETECTING
+from ksame.scene.track import People, TrackerConfig, join_files
 from ksame.scene.review import Row, crop, sheet
 from ksame.scene.running import Brake, Counted, each
-from ksame.scene.sightings import Cast, Track
+from ksame.scene.track.tracks import Tracks, Track
 
 _THUMBNAILS = 3
 
@@ -81,33 +83,42 @@ def listing(
         recogniser = SFace()
         inner = talk.track if len(found) == 1 else brake.track
 
-        def one(numbered: tuple[int, Found]) -> tuple[Media, Cast] | InputError:
+        def one(numbered: tuple[int, Found]) -> tuple[Media, Tracks] | InputError:
             number, item = numbered
             try:
                 media = open_media(item.path, damaged)
                 if tracks is not None:
                     return _dated(media), tracks_for(tracks, media)
                 folder = Path(work) / str(number)
-                return media, look_at(media, folder, Looking(), recogniser=recogniser, track=inner)
+                with ThreadPoolExecutor(DETECTING) as pool:
+                    return media, detect_tracks(
+                        media,
+                        folder,
+                        DetectorConfig(),
+                        TrackerConfig(),
+                        recogniser=recogniser,
+                        map=pool.map,
+                        track=inner,
+                    )
             except InputError as error:
                 if len(found) == 1:
                     raise
                 return error
 
         with one_opencv_thread():
-            looked = each(list(enumerate(found)), one, workers, brake, talk.track, "looking")
+            looked = each(list(enumerate(found)), one, workers, brake, talk.track, "detecting faces")
         seen = [pair for pair in looked if not isinstance(pair, InputError)]
         failed = {
             item.path: str(pair) for item, pair in zip(found, looked, strict=True) if isinstance(pair, InputError)
         }
         if not seen:
             raise InputError("None of the files can be read. " + " ".join(failed.values()))
-        everyone = join([cast for _, cast in seen], Looking().same_person)
+        everyone = join_files([cast for _, cast in seen], TrackerConfig().same_person)
         people = tuple(_listed(seen, everyone, name, key) for name in everyone.people for key in everyone.keys(name))
         return Listing(people, failed, _sheet(seen, everyone) if sheet else None)
 
 
-def _listed(seen: Sequence[tuple[Media, Cast]], everyone: Everyone, name: str, key: tuple[int, str]) -> Listed:
+def _listed(seen: Sequence[tuple[Media, Tracks]], everyone: People, name: str, key: tuple[int, str]) -> Listed:
     media, cast = seen[key[0]]
     tracks = cast.of(key[1])
     seen_in = {frame for track in tracks for frame in range(track.first, track.end)}
@@ -135,7 +146,7 @@ def _time(media: Media, frame: int) -> float:
     return round(float(media.stamp(frame).at * media.time_base), 3)
 
 
-def _sheet(seen: Sequence[tuple[Media, Cast]], everyone: Everyone) -> ByteArray:
+def _sheet(seen: Sequence[tuple[Media, Tracks]], everyone: People) -> ByteArray:
     """Show every person a few times, where they are seen best."""
     spots: dict[int, dict[int, list[tuple[str, Track]]]] = defaultdict(lambda: defaultdict(list))
     for name in everyone.people:
@@ -156,7 +167,7 @@ def _sheet(seen: Sequence[tuple[Media, Cast]], everyone: Everyone) -> ByteArray:
     return sheet([Row((name,), shown) for name, shown in pictures.items()])
 
 
-def _best(cast: Cast, local: str) -> list[tuple[Track, int]]:
+def _best(cast: Tracks, local: str) -> list[tuple[Track, int]]:
     """Return where a person of one file is seen best: the sharpest frames, else the middle of the longest track."""
     person = next(person for person in cast.people if person.name == local)
     tracks = {track.number: track for track in cast.of(local)}

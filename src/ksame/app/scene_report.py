@@ -27,7 +27,7 @@ from ksame.scene.linkage import link
 from ksame.scene.media.output import timeless
 from ksame.scene.pipeline import Done, Options, Result
 from ksame.scene.risk import WHOLE_FILE, AtRisk, as_csv
-from ksame.scene.sightings import in_order
+from ksame.scene.track.tracks import in_order
 from ksame.scene.work import hashes
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ksame.models.finisher import Finisher, Image, finisher
 from ksame.scene.masking import Mask, fill, outline_of
 from ksame.scene.media import Frame
 from ksame.scene.neutral import neutral_of
-from ksame.scene.sightings import NOT_SURE, Cast
+from ksame.scene.track.tracks import NOT_SURE, Tracks
 
 MAX_YAW = 65.0
 """Degrees beyond which a turned head is masked: nothing like it was among what the finisher learned from."""
@@ -129,7 +129,7 @@ class Composer:
 
     Parameters
     ----------
-    cast : Cast
+    cast : Tracks
     plans : mapping of person to Plan
         For everyone in the cast.
     mask : Mask
@@ -144,7 +144,7 @@ class Composer:
         Invents heads; the one that comes with ksame by default.
     """
 
-    cast: Cast
+    cast: Tracks
     plans: Mapping[str, Plan]
     mask: Mask = field(default_factory=Mask)
     span: tuple[float, float] = (0.0, np.inf)

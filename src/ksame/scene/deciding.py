@@ -12,13 +12,14 @@ from ksame.models.finisher import finisher
 from ksame.progress import Track
 from ksame.scene.choosing import Choice, make_plans
 from ksame.scene.counting import Witness
-from ksame.scene.looking.storage import give_back_memory
+from ksame.scene.memory import give_back_memory
 from ksame.scene.masking import MASKS
 from ksame.scene.media import Media
-from ksame.scene.people import Everyone, treatments
+from ksame.scene.people import treatments
+from ksame.scene.track import People
 from ksame.scene.preparing import Prepared, prepare, subjects_of
 from ksame.scene.running import Brake, Counted, each
-from ksame.scene.sightings import Cast
+from ksame.scene.track.tracks import Tracks
 
 if TYPE_CHECKING:
     from ksame.scene.pipeline import Options
@@ -27,8 +28,8 @@ _KNOWING = "getting to know everyone"
 
 
 def decide(
-    files: Sequence[tuple[Media, Cast]],
-    everyone: Everyone,
+    files: Sequence[tuple[Media, Tracks]],
+    everyone: People,
     options: Options,
     recogniser: SFace,
     seed: int,
@@ -47,9 +48,9 @@ def decide(
     known: list[Prepared] = []
     if options.method not in MASKS:
         inner = track if len(files) == 1 else brake.track
-        witness = Witness(options.looking)
+        witness = Witness(options.detector)
 
-        def one(file: tuple[Media, Cast]) -> Prepared:
+        def one(file: tuple[Media, Tracks]) -> Prepared:
             media, cast = file
             people = {person.name for person in cast.people}
             return prepare(inner(Counted(media), _KNOWING), cast, recogniser, witness, people=people)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ksame.scene.composing import Plan, Treatment
-from ksame.scene.looking.editing import left_out
-from ksame.scene.sightings import Cast
+from ksame.scene.track.edits import left_out
+from ksame.scene.track.tracks import Tracks
 
 KEPT, OUTSIDE, TAKEN_OUT = "kept", "before or after the span", "taken out of the tracks"
 
@@ -32,7 +32,7 @@ class Shown:
 
 
 def shown(
-    cast: Cast, plans: Mapping[str, Plan], span: tuple[float, float], times: Sequence[float]
+    cast: Tracks, plans: Mapping[str, Plan], span: tuple[float, float], times: Sequence[float]
 ) -> tuple[Shown, ...]:
     """Return who is left as they are in at least one frame of a file.
 

@@ -1,4 +1,4 @@
-"""Who is in one file: looked for, or read from tracks that a person has edited."""
+"""Who is in one file: detected, or read from tracks that a person has edited."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 from ksame.errors import InputError, PrivacyWarning
 from ksame.models import SFace
 from ksame.progress import Track, silent
-from ksame.scene.looking import Looking, load_cast, look, read_tracks, save_cast
-from ksame.scene.looking.editing import left_out, misnamed
 from ksame.scene.media import Media
+from ksame.scene.observe import DetectorConfig, Map
 from ksame.scene.running import Counted
-from ksame.scene.sightings import Cast
+from ksame.scene.track import TrackerConfig, Tracks, find_tracks, load_tracks, read_tracks, save_tracks
+from ksame.scene.track.edits import left_out, misnamed
 
 
-def tracks_for(tracks: Path, media: Media) -> Cast:
+def tracks_for(tracks: Path, media: Media) -> Tracks:
     """Read tracks, refuse those of another recording, and warn of whoever an edit left out or renamed."""
     cast = read_tracks(tracks, media.n_frames if media.exact else 2 * media.n_frames + 1000)
     if cast.size != media.size:
@@ -43,27 +43,38 @@ def tracks_for(tracks: Path, media: Media) -> Cast:
     return cast
 
 
-def sourced(cast: Cast, media: Media) -> Cast:
+def sourced(cast: Tracks, media: Media) -> Tracks:
     """Return a cast that says of which recording it is, as it is written for a person to edit."""
     return replace(cast, source=media.fingerprint)
 
 
-def look_at(
+def detect_tracks(
     media: Media,
     folder: Path,
-    looking: Looking,
+    detector: DetectorConfig,
+    tracker: TrackerConfig,
     *,
     recogniser: SFace | None = None,
     resume: bool = False,
+    map: Map = map,  # noqa: A002 - it is that function, or one like it
     track: Track = silent,
-) -> Cast:
-    """Find everyone in one photograph or recording; the cast is kept in ``folder``, and with ``resume`` read there."""
-    earlier = load_cast(folder) if resume else None
+) -> Tracks:
+    """Find everyone in one photograph or recording; the tracks are kept in ``folder``, and with ``resume`` read there."""
+    earlier = load_tracks(folder) if resume else None
     if earlier is not None:
         return earlier
-    frames = Counted(media)
-    if media.kind != "photograph":
-        return look(frames, media.size, folder, looking, recogniser=recogniser, track=track)
-    cast = look(frames, media.size, None, looking, still=True, recogniser=recogniser, track=track)
-    save_cast(cast, folder)
-    return cast
+    still = media.kind == "photograph"
+    found = find_tracks(
+        lambda start: Counted(media, start),
+        media.size,
+        None if still else folder,
+        detector,
+        tracker,
+        still=still,
+        recogniser=recogniser,
+        map=map,
+        progress=track,
+    )
+    if still:
+        save_tracks(found, folder)
+    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from itertools import islice
@@ -27,21 +28,22 @@ from ksame.scene.choosing import SOMEONE_ELSE, Choice, check_method
 from ksame.scene.composing import Composer, Plan, StandIn, composed, first_needed
 from ksame.scene.deciding import decide
 from ksame.scene.exposure import Shown, shown
-from ksame.scene.first_pass import look_at, sourced, tracks_for
-from ksame.scene.looking import Looking, write_tracks
-from ksame.scene.looking.storage import give_back_memory, share_memory
-from ksame.scene.looking.threads import one_opencv_thread
+from ksame.scene.first_pass import detect_tracks, sourced, tracks_for
+from ksame.scene.memory import give_back_memory, one_opencv_thread, share_memory
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
 from ksame.scene.media import Damaged, Encoding, Media, Output, check_destination, check_wishes, open_media
-from ksame.scene.people import Everyone, join
+from ksame.scene.observe import DetectorConfig
+from ksame.scene.track import People, TrackerConfig, join_files, write_tracks
 from ksame.scene.plan_storage import load_choice, save_choice
 from ksame.scene.risk import DAMAGED, NOBODY, AtRisk, stretches, without_faces
 from ksame.scene.running import Brake, Counted, each
-from ksame.scene.sightings import Cast
+from ksame.scene.track.tracks import Tracks
 from ksame.scene.touched import Touched
 from ksame.scene.work import Finished, Work, hashes, may_replace
 
 MOST_WORKERS = 256
+DETECTING = 2
+"""Threads that detect faces in one file; the tracks do not depend on it."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class Options:
         Rectangles that are filled in all frames of all files.
     loop : bool
         Whether a recogniser judges the surrogates.
-    looking : Looking
+    detector : DetectorConfig
+    tracker : TrackerConfig
     encoding : Encoding
     workers : int, optional
         Files worked on at the same time; by default as many as keep all processors busy.
@@ -86,7 +89,8 @@ class Options:
     span: tuple[float, float] = (0.0, np.inf)
     regions: tuple[tuple[float, float, float, float], ...] = ()
     loop: bool = True
-    looking: Looking = field(default_factory=Looking)
+    detector: DetectorConfig = field(default_factory=DetectorConfig)
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
     encoding: Encoding = field(default_factory=Encoding)
     workers: int | None = None
     device: str = "auto"
@@ -155,8 +159,8 @@ class Result:
     failed : mapping of source to reason
         Files for which nothing was written.
     choice : Choice
-    everyone : Everyone
-    casts : tuple of Cast
+    everyone : People
+    casts : tuple of Tracks
         Who is where in each file that was written; on disk, and gone with the work in progress.
     seed : int
         Secret.
@@ -165,8 +169,8 @@ class Result:
     done: tuple[Done, ...]
     failed: dict[Path, str]
     choice: Choice
-    everyone: Everyone
-    casts: tuple[Cast, ...]
+    everyone: People
+    casts: tuple[Tracks, ...]
     seed: int
 
     @property
@@ -186,7 +190,7 @@ class _Seen:
     number: int
     media: Media
     work: Path
-    cast: Cast
+    cast: Tracks
 
 
 def deidentify_scenes(
@@ -266,7 +270,7 @@ def _run(
     workers = options.workers or default_workers([source.kind for _, _, source in media])
     options = replace(options, workers=workers)
     seen = _looked(media, state, options, tracks, failed, brake, recogniser, resume=resume, track=track)
-    everyone = join([one.cast for one in seen], options.looking.same_person)
+    everyone = join_files([one.cast for one in seen], options.tracker.same_person)
     files = [(one.media, one.cast) for one in seen]
     key = _key(options, state.seed)
     plan, basis = state.folder / "plan.npz", _basis(key, seen, everyone, tracks)
@@ -341,7 +345,7 @@ def _key(options: Options, seed: int) -> str:
     return sha256(plain.encode()).hexdigest()
 
 
-def _basis(key: str, seen: Sequence[_Seen], everyone: Everyone, tracks: Path | None) -> str:
+def _basis(key: str, seen: Sequence[_Seen], everyone: People, tracks: Path | None) -> str:
     """Return a hash of everything that decides who becomes whom: options, files, tracks, and who is who."""
     names = [[number, local, name] for (number, local), name in everyone.names.items()]
     edited = None if tracks is None else sha256(tracks.read_bytes()).hexdigest()
@@ -369,7 +373,18 @@ def _looked(
             cast = None if tracks is None or not tracks.exists() else tracks_for(tracks, source)
             if cast is None:
                 folder = place / "cast"
-                cast = look_at(source, folder, options.looking, recogniser=recogniser, resume=resume, track=inner)
+                with ThreadPoolExecutor(DETECTING) as pool:
+                    cast = detect_tracks(
+                        source,
+                        folder,
+                        options.detector,
+                        options.tracker,
+                        recogniser=recogniser,
+                        resume=resume,
+                        map=pool.map,
+                        track=inner,
+                    )
+                give_back_memory()
             if tracks is not None and not tracks.exists():
                 write_tracks(sourced(cast, source), tracks)
                 cast = tracks_for(tracks, source)
@@ -381,7 +396,7 @@ def _looked(
         return _Seen(job, number, source, place, cast)
 
     with one_opencv_thread():
-        found = each(media, one, options.workers or 1, brake, track, "looking")
+        found = each(media, one, options.workers or 1, brake, track, "detecting faces")
     if tracks is not None:
         work.remember("tracks", sha256(tracks.read_bytes()).hexdigest())
     failed.update(

@@ -17,8 +17,8 @@ from ksame.scene.counting import Witness
 from ksame.scene.identities import Subject, View
 from ksame.scene.media import Frame
 from ksame.scene.neutral import neutral_of
-from ksame.scene.people import Everyone
-from ksame.scene.sightings import Cast, Track
+from ksame.scene.track import People
+from ksame.scene.track.tracks import Tracks, Track
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import genders
 
@@ -65,7 +65,7 @@ class Prepared:
 
 
 def prepare(
-    frames: Iterable[Frame], cast: Cast, recogniser: Recogniser, witness: Witness, *, people: set[str]
+    frames: Iterable[Frame], cast: Tracks, recogniser: Recogniser, witness: Witness, *, people: set[str]
 ) -> Prepared:
     """Take views of everyone in ``people`` and read gender, age and skin tone from them.
 
@@ -108,7 +108,7 @@ def read(pixels: ByteArray, points: FloatArray, blendshapes: FloatArray) -> Read
     return Reading(code, tone_of(255 * model.warp.image(rows)))
 
 
-def subjects_of(files: Sequence[Prepared], everyone: Everyone) -> list[Subject]:
+def subjects_of(files: Sequence[Prepared], everyone: People) -> list[Subject]:
     """Gather views and codes of everyone over all files of a batch, in its order."""
     model = face_model()
     subjects = []

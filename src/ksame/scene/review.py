@@ -20,7 +20,7 @@ from ksame.scene.media import open_media
 from ksame.scene.media.encoding import PICTURE_SUFFIXES
 from ksame.scene.media.stills import save_picture
 from ksame.scene.pipeline import Result
-from ksame.scene.sightings import Cast, Track
+from ksame.scene.track.tracks import Tracks, Track
 
 SIDE = 176
 """Pixels of one picture on a sheet."""
@@ -124,7 +124,7 @@ def _pairs(result: Result, wanted: set[Spot], replaced: set[str]) -> Iterator[tu
                     break
 
 
-def _sighting(cast: Cast, spot: Spot) -> Face:
+def _sighting(cast: Tracks, spot: Spot) -> Face:
     found = next(track for track in cast.tracks if track.number == spot[1]).at(spot[2])
     if found is None:
         raise ValueError("A spot lies in its track.")

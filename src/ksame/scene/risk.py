@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ksame.errors import InputError
 from ksame.scene.composing import StandIn
-from ksame.scene.sightings import Cast
+from ksame.scene.track.tracks import Tracks
 
 _LONGEST = 1 << 30  # frames
 NO_FACE = "no face was found in this file"
@@ -84,7 +84,7 @@ def stretches(stand_ins: Iterable[StandIn], times: Sequence[float]) -> tuple[AtR
     return tuple(sorted(found, key=lambda one: (one.first, one.person)))
 
 
-def without_faces(cast: Cast, times: Sequence[float]) -> tuple[AtRisk, ...]:
+def without_faces(cast: Tracks, times: Sequence[float]) -> tuple[AtRisk, ...]:
     """Return the whole file as one stretch if nobody is in it, else nothing."""
     if cast.tracks:
         return ()

@@ -1,0 +1,138 @@
+"""Which detections on the keyframes of a shot are one face.
+
+Keyframe after keyframe, the tracks so far are assigned to the detections so that the sum of distances is smallest:
+first the sure detections, then the doubtful ones (Zhang et al. 2022, ByteTrack, section 3). Nothing but the stored
+detections is needed. What is left apart here, because it moved too fast, is joined when both ends are propagated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from ksame.faces.faceset import FloatArray, IntArray
+from ksame.geometry import centre, side
+from ksame.scene.observe import DetectorConfig, Observations
+from ksame.scene.track.config import TrackerConfig
+
+# By eye on clips of people who cross, turn and come back.
+_REACH, _MORE, _MAX_REACH = 0.6, 0.1, 1.6  # how far off a detection may be, in sides; more per frame; at most
+_ALIKE, _FAR = 0.5, 2.5  # likeness from which on it may be so far off; 93 % of one face in two keyframes reach it
+_PROVEN = 0.8  # score of a track that chooses first; of detections that are no faces, few reach it
+_SIZES = 2.0  # how many times larger or smaller it may be
+_LIKE = 0.3  # likeness below which a face that was out of sight is somebody else
+_LOOK, _SIZE = 1.0, 0.5  # weights of unlike looks and sizes beside the distance in sides
+_ALONE = 3.0  # cost of a track without a detection
+_AHEAD = 12  # frames for which a speed is believed
+_NEVER = 1e6
+
+
+@dataclass(eq=False)
+class Tracklet:
+    """Detections that are one face.
+
+    Attributes
+    ----------
+    frames, rows : list of int
+        Keyframes, and the rows of the observations.
+    score : float
+        The highest.
+    boxes : list of ndarray of shape (4,)
+        The last two.
+    look, usual : ndarray
+        How it looked last, and the sum of all looks.
+    """
+
+    frames: list[int]
+    rows: list[int]
+    score: float
+    boxes: list[FloatArray]
+    look: FloatArray
+    usual: FloatArray
+
+    def likeness(self, look: FloatArray) -> float:
+        """Return how much a face looks like this one, as it was last or as it is usually."""
+        return max(float(look @ self.look), float(look @ self.usual) / max(float(np.linalg.norm(self.usual)), 1e-6))
+
+    def expected(self, frame: int) -> FloatArray:
+        """Return the box where it should be."""
+        box = self.boxes[-1].copy()
+        if len(self.boxes) > 1:
+            step = (centre(box) - centre(self.boxes[-2])) / (self.frames[-1] - self.frames[-2])
+            box[:2] += step * min(frame - self.frames[-1], _AHEAD)
+        return box
+
+    def add(self, frame: int, row: int, score: float, box: FloatArray, look: FloatArray) -> None:
+        """Take a detection."""
+        self.frames.append(frame)
+        self.rows.append(row)
+        self.score = max(self.score, score)
+        self.boxes = [*self.boxes[-1:], box]
+        self.look, self.usual = look, self.usual + look
+
+
+def associate(
+    observations: Observations, keyframes: slice, detector: DetectorConfig, tracker: TrackerConfig
+) -> list[Tracklet]:
+    """Return the tracks of one shot, in the order in which they begin; ``keyframes`` are those of the shot."""
+    closed: list[Tracklet] = []
+    active: list[Tracklet] = []
+    for key in range(*keyframes.indices(len(observations.keyframes))):
+        frame = int(observations.keyframes[key])
+        rows = slice(int(observations.starts[key]), int(observations.starts[key + 1]))
+        boxes, scores, looks = observations.boxes(rows), observations.scores(rows), observations.looks(rows)
+        patient = [track for track in active if frame - track.frames[-1] <= _patience(track, detector, tracker)]
+        closed += [track for track in active if track not in patient]
+        active = patient
+        free = list(active)
+        for sure, proven in ((True, True), (True, False), (False, False)):
+            some = np.flatnonzero(((scores >= detector.score) == sure) & (scores >= 0))
+            choosing = [track for track in free if track.score >= _PROVEN or not proven]
+            for i, track in _pairs(choosing, frame, some, boxes, looks, detector, sure=sure):
+                track.add(frame, rows.start + i, float(scores[i]), boxes[i], looks[i])
+                free.remove(track)
+                scores[i] = -1.0  # taken
+        for i in np.flatnonzero(scores >= detector.doubtful):
+            active.append(Tracklet([frame], [rows.start + int(i)], float(scores[i]), [boxes[i]], looks[i], looks[i]))
+    return sorted(closed + active, key=lambda track: (track.frames[0], track.rows[0]))
+
+
+def _patience(track: Tracklet, detector: DetectorConfig, tracker: TrackerConfig) -> int:
+    """Return for how many frames a face may be missing: no longer than it was seen, less if never surely."""
+    shortest = 2 * detector.detect_every  # every second keyframe is searched for smaller faces
+    if track.score < detector.score:
+        return shortest
+    return max(shortest, min(tracker.patience, track.frames[-1] - track.frames[0] + 1))
+
+
+def _pairs(
+    tracks: Sequence[Tracklet],
+    frame: int,
+    which: IntArray,
+    boxes: FloatArray,
+    looks: FloatArray,
+    detector: DetectorConfig,
+    *,
+    sure: bool,
+) -> list[tuple[int, Tracklet]]:
+    """Assign detections to tracks."""
+    if not len(which) or not tracks:
+        return []
+    cost = np.full((len(tracks), len(which)), _NEVER)
+    for k, track in enumerate(tracks):
+        expected, last, missing = track.expected(frame), track.boxes[-1], frame - track.frames[-1]
+        size, hidden = max(side(last), 1.0), missing > 2 * detector.detect_every
+        reach = min(_REACH + _MORE * missing, _MAX_REACH)
+        for n, i in enumerate(which):
+            off = min(np.hypot(*(centre(boxes[i]) - centre(place))) for place in (expected, last)) / size
+            ratio = abs(np.log(max(side(boxes[i]), 1e-3) / size))
+            like = track.likeness(looks[i])
+            near = off < (_FAR if like > _ALIKE and sure and not hidden else reach)
+            if near and ratio < np.log(_SIZES) and not (hidden and (not sure or like < _LIKE)):
+                cost[k, n] = off + _SIZE * ratio + _LOOK * (1 - like)
+    alone = np.full((len(tracks), len(tracks)), _ALONE)
+    pairs = zip(*linear_sum_assignment(np.hstack([cost, alone])), strict=True)
+    return [(int(which[n]), tracks[k]) for k, n in pairs if n < len(which) and cost[k, n] < _ALONE]

@@ -1,0 +1,379 @@
+"""Second pass over the frames: every track is meshed along its path, and propagated beyond its ends.
+
+A chunk of frames at a time: what is independent of each other goes through ``map``, and the rows of all tracks are
+written before the next chunk is decoded. Nothing depends on how many threads ``map`` has.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.faces.faceset import FloatArray
+from ksame.geometry import centre, overlap, side
+from ksame.models import Face
+from ksame.scene.observe import Map, Observations
+from ksame.scene.observe.confirm import Verdict
+from ksame.scene.observe.detect import same_face
+from ksame.scene.observe.mesh import (
+    Around,
+    Chain,
+    Decoded,
+    Expected,
+    Extension,
+    FaceMesher,
+    extend,
+    mesh_path,
+    sampled,
+    skipped,
+)
+from ksame.scene.observe.portraits import N_BEST, Portrait, with_portrait
+from ksame.scene.observe.rows import RowBuffer
+from ksame.scene.track.associate import Tracklet
+from ksame.scene.track.storage import BOX, row_of
+
+_CLASH = 0.45  # overlap of two tracks from which on they are one face
+_AWAY = 0.1  # sides that a frame away from a detection counts when two tracks are on one face
+_SPLIT = 8  # meshed frames of a track in a chunk from which on they are meshed in two parts, each by itself
+_MISSING = 6  # frames for which a face is searched for after its last detection
+_BLINK = 2  # the same before its first
+
+
+@dataclass(eq=False)
+class Growing:
+    """A track whose rows are being written.
+
+    Attributes
+    ----------
+    number, shot : int
+    frames, boxes : ndarray of shape (n,), (n, 4)
+        Its detections.
+    rows : ndarray of shape (n,)
+        Where they are among the observations.
+    score : float
+        The highest of a detection; 1 once a mesh was believed.
+    buffer : RowBuffer
+        What was seen in every frame from ``first`` on.
+    last : int
+        The last frame in which it was seen.
+    n_seen : int
+    chain : Chain, optional
+        Where it is, to go on from.
+    tail : ndarray, optional
+        Its last row.
+    met : int, optional
+        Number of the track it became when it was propagated beyond an end.
+    """
+
+    number: int
+    shot: int
+    frames: NDArray[np.intp]
+    boxes: FloatArray
+    rows: NDArray[np.intp]
+    score: float
+    buffer: RowBuffer
+    first: int = -1
+    last: int = -1
+    n_seen: int = 0
+    verdict: Verdict = Verdict.NO_FACE
+    best: list[Portrait] = field(default_factory=list)
+    chain: Chain | None = None
+    tail: NDArray[np.float32] | None = None
+    ended: bool = False
+    dropped: bool = False
+    met: int | None = None
+
+    @classmethod
+    def of(cls, number: int, shot: int, tracklet: Tracklet, observations: Observations, buffer: RowBuffer) -> Growing:
+        """Begin to write a track."""
+        rows = np.array(tracklet.rows, dtype=np.intp)
+        frames = np.array(tracklet.frames, dtype=np.intp)
+        return cls(number, shot, frames, observations.boxes(rows), rows, tracklet.score, buffer)
+
+    @property
+    def begins(self) -> int:
+        """The frame of its first detection."""
+        return int(self.frames[0])
+
+    @property
+    def ends(self) -> int:
+        """The frame of its last detection."""
+        return int(self.frames[-1])
+
+    def followed_by(self, later: Growing) -> Growing:
+        """Return this track with the rows of another that is the same face from its first row on."""
+        self.buffer.truncate(later.first - self.first)
+        for _ in range(later.first - self.first - len(self.buffer)):
+            self.buffer.append(row_of(None))
+        for row in later.buffer.rows():
+            self.buffer.append(np.array(row))
+        later.buffer.drop()
+        best = sorted([*self.best, *later.best], key=lambda p: (-p.quality, p.frame))[:N_BEST]
+        return replace(
+            self,
+            frames=np.concatenate([self.frames, later.frames]),
+            last=later.last,
+            n_seen=self.n_seen + later.n_seen,
+            score=max(self.score, later.score),
+            verdict=max(self.verdict, later.verdict),
+            best=best,
+        )
+
+    def path(self, observations: Observations, first: int, end: int) -> dict[int, Expected]:
+        """Return where the face is expected in the frames from ``first`` to before ``end``."""
+        at = np.arange(first, end)
+        boxes = np.stack([np.interp(at, self.frames, column) for column in self.boxes.T], axis=1)
+        inside = np.flatnonzero((self.frames >= first) & (self.frames < end))
+        detections = {int(self.frames[i]): observations.face(int(self.rows[i])) for i in inside}
+        return {int(t): Expected(box, detections.get(int(t))) for t, box in zip(at, boxes, strict=True)}
+
+
+@dataclass(eq=False)
+class _Work:
+    """One track in one chunk: its path, and what was seen of it."""
+
+    track: Growing
+    path: dict[int, Expected]
+    faces: dict[int, Face | None] = field(default_factory=dict)
+    extended: dict[int, Face] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> dict[int, Face | None]:
+        """All faces, by frame."""
+        return self.faces | self.extended
+
+
+class Propagator:
+    """Writes the rows of all tracks, chunk by chunk.
+
+    Parameters
+    ----------
+    mesher : FaceMesher
+    observations : Observations
+    map : callable
+        Applies a function to independent items.
+    """
+
+    def __init__(self, mesher: FaceMesher, observations: Observations, map: Map) -> None:  # noqa: A002
+        self._mesher, self._observations, self._map = mesher, observations, map
+        self._boxes: dict[int, list[tuple[int, FloatArray]]] = {}  # tracks in the frames that are still decoded
+
+    def chunk(self, tracks: Sequence[Growing], frames: Sequence[Decoded], history: Sequence[Decoded]) -> None:
+        """Go on by some frames of a shot; ``history`` has those before them that are still decoded."""
+        pixels = {frame.index: frame for frame in (*history, *frames)}
+        self._boxes = {index: boxes for index, boxes in self._boxes.items() if index in pixels}
+        first, end = frames[0].index, frames[-1].index + 1
+        active = [track for track in tracks if not track.ended and track.begins < end]
+        work = [_Work(track, track.path(self._observations, min(first, _since(track, first)), end)) for track in active]
+        self._mesh(work, frames)
+        self._drop_parts(work)
+        work = [item for item in work if not item.track.dropped]
+        self._mesh_skipped(work, pixels, first)
+        self._extend(work, frames, history)
+        self._confirm(work, pixels)
+        rows = [self._rows(item, first, end) for item in work]
+        self._part(work, rows, range(first, end))
+        for item, found in zip(work, rows, strict=True):
+            self._write(item, found, pixels)
+
+    def _needed(self, track: Growing) -> float:
+        """Return the score to go on with a track: higher where it never was sure."""
+        config = self._mesher.config
+        return config.low if track.score >= config.score else config.doubtful
+
+    def _mesh(self, work: Sequence[_Work], frames: Sequence[Decoded]) -> None:
+        """Mesh every track in the frames from its first to its last detection."""
+        tasks: list[tuple[_Work, list[Decoded]]] = []
+        for item in work:
+            track = item.track
+            inside = [frame for frame in frames if track.begins <= frame.index <= track.ends]
+            kept = sampled(inside, item.path, None if track.chain is None else track.chain.frame)
+            tasks += [(item, part) for part in _parts(kept, item.path)]
+        done = self._map(
+            lambda task: mesh_path(
+                self._mesher, task[1], task[0].path, task[0].track.chain, self._needed(task[0].track)
+            ),
+            tasks,
+        )
+        for (item, _), faces in zip(tasks, done, strict=True):
+            item.faces |= faces
+
+    def _drop_parts(self, work: Sequence[_Work]) -> None:
+        """Drop tracks that begin as a part of another's face, such as a mouth taken for one."""
+        for item in work:
+            track = item.track
+            if track.first >= 0:
+                continue
+            places = [(index, place.detection) for index, place in item.path.items() if place.detection is not None]
+            track.dropped = track.ended = all(
+                any(self._hides(other, index, detection, item) for other in work if other is not item)
+                for index, detection in places
+            )
+
+    def _hides(self, other: _Work, index: int, detection: Face, item: _Work) -> bool:
+        """Tell whether a detection lies in the face of another track that is surer."""
+        if other.track.dropped or (other.track.score, item.track.number) < (item.track.score, other.track.number):
+            return False
+        face = other.faces.get(index)
+        return face is not None and same_face(np.array(detection.box), np.array(face.box))
+
+    def _mesh_skipped(self, work: Sequence[_Work], pixels: dict[int, Decoded], first: int) -> None:
+        """Mesh frames that were skipped and in which the face was not calm after all."""
+
+        def mend(item: _Work) -> dict[int, Face | None]:
+            faces, chain = dict(item.faces), item.track.chain
+            if chain is not None and chain.frame == first - 1:
+                faces[chain.frame] = chain.face
+            mended: dict[int, Face | None] = {}
+            for _, group in groupby(enumerate(skipped(faces, item.path)), key=lambda pair: pair[1] - pair[0]):
+                gap = [index for _, index in group]
+                before = faces.get(gap[0] - 1)
+                start = None if before is None else Chain(before, gap[0] - 1)
+                frames = [pixels[index] for index in gap]
+                mended |= mesh_path(self._mesher, frames, item.path, start, self._needed(item.track))
+            return mended
+
+        for item, mended in zip(work, self._map(mend, work), strict=True):
+            item.faces |= mended
+            for index in sorted(index for index, face in item.faces.items() if face is not None):
+                face = item.faces[index]
+                assert face is not None  # noqa: S101 - just filtered
+                item.track.chain = _onwards(item.track.chain, index, face)
+
+    def _extend(self, work: Sequence[_Work], frames: Sequence[Decoded], history: Sequence[Decoded]) -> None:
+        """Propagate tracks beyond their first and their last detection."""
+        boxes = defaultdict(list, {index: list(known) for index, known in self._boxes.items()})
+        for item in work:
+            for index, face in item.faces.items():
+                if face is not None:
+                    boxes[index].append((item.track.number, np.array(face.box)))
+        first, end = frames[0].index, frames[-1].index + 1
+        keys = {int(frame): float(least) for frame, least in self._keys((*history, *frames)[0].index, end)}
+
+        def one(task: tuple[_Work, bool]) -> Extension | None:
+            item, forwards = task
+            track = item.track
+            if forwards:
+                start, way = track.chain, [frame for frame in frames if frame.index > track.ends]
+            else:
+                at = min((index for index, face in item.faces.items() if face is not None), default=None)
+                face = None if at is None else item.faces[at]
+                start = None if at is None or face is None else Chain(face, at)
+                way = [frame for frame in (*history, *frames) if frame.index < track.begins][::-1]
+            if start is None or not way:
+                return None
+            around = {
+                frame.index: Around(
+                    [pair for pair in boxes.get(frame.index, ()) if pair[0] != track.number], keys.get(frame.index)
+                )
+                for frame in way
+            }
+            missing = _MISSING if forwards else _BLINK
+            return extend(self._mesher, way, start, around, self._needed(track), missing)
+
+        tasks = [(item, False) for item in work if item.track.begins >= first]
+        tasks += [(item, True) for item in work if item.track.ends < end]
+        for (item, forwards), extension in zip(tasks, self._map(one, tasks), strict=True):
+            if extension is not None:
+                item.extended |= extension.faces
+                item.track.met = item.track.met if extension.met is None else extension.met
+                if forwards:
+                    item.track.chain, item.track.ended = extension.chain, extension.ended
+
+    def _keys(self, first: int, end: int) -> Iterator[tuple[int, float]]:
+        """Return the keyframes from ``first`` to before ``end``, and the smallest side each was searched for."""
+        seen = self._observations
+        low, high = np.searchsorted(seen.keyframes, [first, end])
+        return zip(seen.keyframes[low:high], seen.min_sides[low:high], strict=True)
+
+    def _confirm(self, work: Sequence[_Work], pixels: dict[int, Decoded]) -> None:
+        """Ask for second opinions on tracks that none has confirmed yet, keyframe by keyframe."""
+
+        def judged(item: _Work) -> Verdict:
+            verdict = item.track.verdict
+            detected = [(index, place.detection) for index, place in item.path.items() if place.detection is not None]
+            propagated = [(i, face) for i, face in sorted(item.extended.items()) if face.score > 0 and i in keys]
+            for index, face in (*detected, *propagated):
+                if verdict is Verdict.FACE:
+                    break
+                if index in pixels:
+                    verdict = max(verdict, self._mesher.confirm(pixels[index].rgb, face))
+            return verdict
+
+        keys = {int(frame) for frame, _ in self._keys(min(pixels), max(pixels) + 1)}
+        asked = [item for item in work if item.track.verdict is not Verdict.FACE]
+        for item, verdict in zip(asked, self._map(judged, asked), strict=True):
+            item.track.verdict = verdict
+
+    def _rows(self, item: _Work, first: int, end: int) -> dict[int, NDArray[np.float32]]:
+        """Return the rows of a track up to the frame before ``end``, skipped frames interpolated, NaN where unseen."""
+        track = item.track
+        rows = {index: row_of(face) for index, face in item.seen.items()}
+        marks = {first - 1: track.tail} if track.tail is not None else {}
+        marks |= {index: rows[index] for index in sorted(item.faces)}
+        for (a, before), (b, after) in pairwise(marks.items()):
+            for index in range(a + 1, b):
+                rows[index] = before + (after - before) * np.float32((index - a) / (b - a))
+        cursor = first if track.first >= 0 else min((i for i, face in item.seen.items() if face is not None), default=end)
+        return {index: rows.get(index, row_of(None)) for index in range(cursor, end)}
+
+    def _part(self, work: Sequence[_Work], rows: Sequence[dict[int, NDArray[np.float32]]], frames: range) -> None:
+        """Where two tracks are on one face, leave it to the one that is nearer to where it should be."""
+        for index in frames:
+            here = [(item, row[index]) for item, row in zip(work, rows, strict=True) if index in row]
+            here = [(item, row) for item, row in here if not np.isnan(row[0])]
+            if len(here) < 2:
+                continue
+            boxes = np.array([row[BOX] for _, row in here], dtype=np.float64)
+            alike = overlap(boxes, boxes)
+            strays = [_stray(item, index, box) for (item, _), box in zip(here, boxes, strict=True)]
+            for i in range(len(here)):
+                for k in range(i):
+                    if alike[i, k] > _CLASH and not np.isnan(here[i][1][0]) and not np.isnan(here[k][1][0]):
+                        item, row = here[i] if strays[i] >= strays[k] else here[k]
+                        row[:] = row_of(item.path[index].detection)
+                        item.faces.pop(index, None)
+
+    def _write(self, item: _Work, rows: dict[int, NDArray[np.float32]], pixels: dict[int, Decoded]) -> None:
+        track = item.track
+        for index, row in rows.items():
+            track.first = index if track.first < 0 else track.first
+            track.buffer.append(row)
+            track.tail = row
+            if not np.isnan(row[0]):
+                track.last, track.n_seen = index, track.n_seen + 1
+                self._boxes.setdefault(index, []).append((track.number, np.array(row[BOX], dtype=np.float64)))
+        for index, face in sorted(item.seen.items()):
+            if face is not None and face.mesh is not None and index in pixels:
+                track.score = 1.0
+                track.best = with_portrait(track.best, index, pixels[index].rgb, face)
+
+
+def _since(track: Growing, first: int) -> int:
+    """Return the first frame in which the place of a track must be known, to go on from there."""
+    return first if track.chain is None else track.chain.frame
+
+
+def _parts(frames: list[Decoded], path: Mapping[int, Expected]) -> list[list[Decoded]]:
+    """Split the frames of a path into two that can be meshed by themselves, the second from a detection on."""
+    if len(frames) >= _SPLIT:
+        detected = [i for i, frame in enumerate(frames) if i > 0 and path[frame.index].detection is not None]
+        middle = min(detected, key=lambda i: (abs(i - len(frames) / 2), i), default=0)
+        if middle > 0:
+            return [frames[:middle], frames[middle:]]
+    return [frames] if frames else []
+
+
+def _onwards(chain: Chain | None, index: int, face: Face) -> Chain:
+    return Chain(face, index) if chain is None else chain.to(index, face)
+
+
+def _stray(item: _Work, index: int, box: FloatArray) -> tuple[bool, float]:
+    """Return whether a track is beyond its detections, and how far from its path, in sides, and from the next one."""
+    off = float(np.hypot(*(centre(box) - centre(item.path[index].box)))) / max(side(box), 1.0)
+    return index in item.extended, off + _AWAY * int(np.abs(item.track.frames - index).min())
