@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from itertools import groupby, pairwise
 
 import numpy as np
@@ -142,10 +143,34 @@ class _Work:
     faces: dict[int, Face | None] = field(default_factory=dict)
     extended: dict[int, Face] = field(default_factory=dict)
 
+    def take_away(self, index: int) -> None:
+        """Leave the face in a frame to another track; a detection keeps its box."""
+        if self.extended.pop(index, None) is None:
+            self.faces[index] = self.path[index].detection
+
     @property
     def seen(self) -> dict[int, Face | None]:
         """All faces, by frame."""
         return self.faces | self.extended
+
+
+class _Kind(Enum):
+    """Where a track is propagated: before its first detection, after its last, or where it was lost between."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    GAP = "gap"
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """One propagation of one track."""
+
+    item: _Work
+    kind: _Kind
+    start: Chain
+    frames: Sequence[Decoded]
+    max_missing: int
 
 
 class Propagator:
@@ -173,13 +198,17 @@ class Propagator:
         self._mesh(work, frames)
         self._drop_parts(work)
         work = [item for item in work if not item.track.dropped]
+        self._confirm(work, pixels)  # first: nobody makes room for what is no face
         self._mesh_skipped(work, pixels, first)
+        self._part(work, first, end)
+        for item in work:
+            for index, face in sorted(item.faces.items()):
+                item.track.chain = _onwards(item.track.chain, index, face)
         self._extend(work, frames, history)
-        self._confirm(work, pixels)
-        rows = [self._rows(item, first, end) for item in work]
-        self._part(work, rows, range(first, end))
-        for item, found in zip(work, rows, strict=True):
-            self._write(item, found, pixels)
+        self._part(work, first, end)
+        self._confirm(work, pixels, propagated=True)
+        for item in work:
+            self._write(item, self._rows(item, first, end), pixels)
 
     def _needed(self, track: Growing) -> float:
         """Return the score to go on with a track: higher where it never was sure."""
@@ -240,50 +269,36 @@ class Propagator:
 
         for item, mended in zip(work, self._map(mend, work), strict=True):
             item.faces |= mended
-            for index in sorted(index for index, face in item.faces.items() if face is not None):
-                face = item.faces[index]
-                assert face is not None  # noqa: S101 - just filtered
-                item.track.chain = _onwards(item.track.chain, index, face)
 
     def _extend(self, work: Sequence[_Work], frames: Sequence[Decoded], history: Sequence[Decoded]) -> None:
         """Propagate tracks beyond their first and their last detection."""
         boxes = defaultdict(list, {index: list(known) for index, known in self._boxes.items()})
         for item in work:
             for index, face in item.faces.items():
-                if face is not None:
+                if face is not None and item.track.verdict is not Verdict.NO_FACE:
                     boxes[index].append((item.track.number, np.array(face.box)))
-        first, end = frames[0].index, frames[-1].index + 1
+        end = frames[-1].index + 1
         keys = {int(frame): float(least) for frame, least in self._keys((*history, *frames)[0].index, end)}
 
-        def one(task: tuple[_Work, bool]) -> Extension | None:
-            item, forwards = task
-            track = item.track
-            if forwards:
-                start, way = track.chain, [frame for frame in frames if frame.index > track.ends]
-            else:
-                at = min((index for index, face in item.faces.items() if face is not None), default=None)
-                face = None if at is None else item.faces[at]
-                start = None if at is None or face is None else Chain(face, at)
-                way = [frame for frame in (*history, *frames) if frame.index < track.begins][::-1]
-            if start is None or not way:
-                return None
+        def one(task: _Way) -> Extension:
+            number = task.item.track.number
             around = {
                 frame.index: Around(
-                    [pair for pair in boxes.get(frame.index, ()) if pair[0] != track.number], keys.get(frame.index)
+                    [pair for pair in boxes.get(frame.index, ()) if pair[0] != number], keys.get(frame.index)
                 )
-                for frame in way
+                for frame in task.frames
             }
-            missing = _MISSING if forwards else _BLINK
-            return extend(self._mesher, way, start, around, self._needed(track), missing)
+            score = self._needed(task.item.track)
+            return extend(self._mesher, task.frames, task.start, around, score, task.max_missing)
 
-        tasks = [(item, False) for item in work if item.track.begins >= first]
-        tasks += [(item, True) for item in work if item.track.ends < end]
-        for (item, forwards), extension in zip(tasks, self._map(one, tasks), strict=True):
-            if extension is not None:
-                item.extended |= extension.faces
-                item.track.met = item.track.met if extension.met is None else extension.met
-                if forwards:
-                    item.track.chain, item.track.ended = extension.chain, extension.ended
+        tasks = [way for item in work for way in _ways(item, frames, history)]
+        for task, extension in zip(tasks, self._map(one, tasks), strict=True):
+            item, track = task.item, task.item.track
+            item.extended = {**extension.faces, **item.extended}
+            if task.kind is not _Kind.GAP:
+                track.met = track.met if extension.met is None else extension.met
+            if task.kind is _Kind.AFTER:
+                track.chain, track.ended = extension.chain, extension.ended
 
     def _keys(self, first: int, end: int) -> Iterator[tuple[int, float]]:
         """Return the keyframes from ``first`` to before ``end``, and the smallest side each was searched for."""
@@ -291,21 +306,21 @@ class Propagator:
         low, high = np.searchsorted(seen.keyframes, [first, end])
         return zip(seen.keyframes[low:high], seen.min_sides[low:high], strict=True)
 
-    def _confirm(self, work: Sequence[_Work], pixels: dict[int, Decoded]) -> None:
+    def _confirm(self, work: Sequence[_Work], pixels: dict[int, Decoded], *, propagated: bool = False) -> None:
         """Ask for second opinions on tracks that none has confirmed yet, keyframe by keyframe."""
+        keys = {int(frame) for frame, _ in self._keys(min(pixels), max(pixels) + 1)}
 
         def judged(item: _Work) -> Verdict:
             verdict = item.track.verdict
-            detected = [(index, place.detection) for index, place in item.path.items() if place.detection is not None]
-            propagated = [(i, face) for i, face in sorted(item.extended.items()) if face.score > 0 and i in keys]
-            for index, face in (*detected, *propagated):
+            faces = item.extended if propagated else {i: place.detection for i, place in item.path.items()}
+            for index, face in sorted(faces.items()):
+                if face is None or face.score == 0 or index not in keys or _in_front(item, index, face, work):
+                    continue
+                verdict = max(verdict, self._mesher.confirm(pixels[index].rgb, face))
                 if verdict is Verdict.FACE:
                     break
-                if index in pixels:
-                    verdict = max(verdict, self._mesher.confirm(pixels[index].rgb, face))
             return verdict
 
-        keys = {int(frame) for frame, _ in self._keys(min(pixels), max(pixels) + 1)}
         asked = [item for item in work if item.track.verdict is not Verdict.FACE]
         for item, verdict in zip(asked, self._map(judged, asked), strict=True):
             item.track.verdict = verdict
@@ -322,9 +337,10 @@ class Propagator:
         cursor = first if track.first >= 0 else min((i for i, face in item.seen.items() if face is not None), default=end)
         return {index: rows.get(index, row_of(None)) for index in range(cursor, end)}
 
-    def _part(self, work: Sequence[_Work], rows: Sequence[dict[int, NDArray[np.float32]]], frames: range) -> None:
+    def _part(self, work: Sequence[_Work], first: int, end: int) -> None:
         """Where two tracks are on one face, leave it to the one that is nearer to where it should be."""
-        for index in frames:
+        rows = [self._rows(item, first, end) for item in work]
+        for index in range(first, end):
             here = [(item, row[index]) for item, row in zip(work, rows, strict=True) if index in row]
             here = [(item, row) for item, row in here if not np.isnan(row[0])]
             if len(here) < 2:
@@ -336,8 +352,8 @@ class Propagator:
                 for k in range(i):
                     if alike[i, k] > _CLASH and not np.isnan(here[i][1][0]) and not np.isnan(here[k][1][0]):
                         item, row = here[i] if strays[i] >= strays[k] else here[k]
-                        row[:] = row_of(item.path[index].detection)
-                        item.faces.pop(index, None)
+                        row[:] = np.nan
+                        item.take_away(index)
 
     def _write(self, item: _Work, rows: dict[int, NDArray[np.float32]], pixels: dict[int, Decoded]) -> None:
         track = item.track
@@ -347,7 +363,8 @@ class Propagator:
             track.tail = row
             if not np.isnan(row[0]):
                 track.last, track.n_seen = index, track.n_seen + 1
-                self._boxes.setdefault(index, []).append((track.number, np.array(row[BOX], dtype=np.float64)))
+                if track.verdict is not Verdict.NO_FACE:
+                    self._boxes.setdefault(index, []).append((track.number, np.array(row[BOX], dtype=np.float64)))
         for index, face in sorted(item.seen.items()):
             if face is not None and face.mesh is not None and index in pixels:
                 track.score = 1.0
@@ -369,11 +386,46 @@ def _parts(frames: list[Decoded], path: Mapping[int, Expected]) -> list[list[Dec
     return [frames] if frames else []
 
 
-def _onwards(chain: Chain | None, index: int, face: Face) -> Chain:
+def _onwards(chain: Chain | None, index: int, face: Face | None) -> Chain | None:
+    if face is None:
+        return chain
     return Chain(face, index) if chain is None else chain.to(index, face)
 
 
-def _stray(item: _Work, index: int, box: FloatArray) -> tuple[bool, float]:
-    """Return whether a track is beyond its detections, and how far from its path, in sides, and from the next one."""
+def _in_front(item: _Work, index: int, detection: Face, work: Sequence[_Work]) -> bool:
+    """Tell whether the face of a longer track is in the middle of a detection: second opinions would see that one."""
+    box = np.array(detection.box)
+    for other in work:
+        face = other.faces.get(index)
+        if other is not item and face is not None and len(other.track.frames) > len(item.track.frames):
+            middle = centre(np.array(face.box))
+            if np.all(middle > box[:2]) and np.all(middle < box[:2] + box[2:]):
+                return True
+    return False
+
+
+def _ways(item: _Work, frames: Sequence[Decoded], history: Sequence[Decoded]) -> list[_Way]:
+    """Return where a track has to be propagated: beyond its detections, and both ways where it was lost between."""
+    track, seen = item.track, {index: face for index, face in item.faces.items() if face is not None}
+    ways = []
+    if track.first < 0 and seen:
+        at = min(seen)
+        before = [frame for frame in (*history, *frames) if frame.index < at][::-1]
+        ways.append(_Way(item, _Kind.BEFORE, Chain(seen[at], at), before, _BLINK))
+    lost = [frame for frame in frames if frame.index in item.faces and frame.index not in seen]
+    for _, group in groupby(enumerate(lost), key=lambda pair: pair[1].index - pair[0]):
+        gap = [frame for _, frame in group]
+        for edge, way in ((gap[-1].index + 1, gap[::-1]), (gap[0].index - 1, gap)):
+            if edge in seen:
+                ways.append(_Way(item, _Kind.GAP, Chain(seen[edge], edge), way, _BLINK))
+    after = [frame for frame in frames if frame.index > track.ends]
+    if track.chain is not None and after:
+        ways.append(_Way(item, _Kind.AFTER, track.chain, after, _MISSING))
+    return ways
+
+
+def _stray(item: _Work, index: int, box: FloatArray) -> tuple[bool, bool, float]:
+    """Return whether a track is no face, is propagated, and how far it is from its path and its next detection."""
     off = float(np.hypot(*(centre(box) - centre(item.path[index].box)))) / max(side(box), 1.0)
-    return index in item.extended, off + _AWAY * int(np.abs(item.track.frames - index).min())
+    no_face = item.track.verdict is Verdict.NO_FACE
+    return no_face, index in item.extended, off + _AWAY * int(np.abs(item.track.frames - index).min())
