@@ -38,9 +38,9 @@ from ksame.faces.reading import encode_png
 from ksame.models import Source
 from ksame.privacy.certificate import Certificate
 from ksame.scene.certificate import SceneCertificate
-from ksame.scene.track import read_tracks, write_tracks
 from ksame.scene.risk import from_csv
-from ksame.scene.track.tracks import N_POINTS, Tracks, Person, Track
+from ksame.scene.track import read_tracks, write_tracks
+from ksame.scene.track.tracks import N_POINTS, Person, Track, Tracks
 from scene_release import write_scene_release
 
 SLOWEST = 30.0

@@ -12,10 +12,10 @@ from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Plan, Treatment
 from ksame.scene.exposure import KEPT, Shown
 from ksame.scene.linkage import link
-from ksame.scene.track import People
 from ksame.scene.pipeline import Done, Job, Options, Result
 from ksame.scene.risk import AtRisk, as_csv
-from ksame.scene.track.tracks import Tracks, Person
+from ksame.scene.track import People
+from ksame.scene.track.tracks import Person, Tracks
 from ksame.scene.work import hashes
 
 PLANS = {

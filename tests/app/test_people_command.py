@@ -10,7 +10,7 @@ from ksame import synthetic
 from ksame.app.people import _listed
 from ksame.scene.media import open_media
 from ksame.scene.track import join_files
-from ksame.scene.track.tracks import Tracks, Person, Track
+from ksame.scene.track.tracks import Person, Track, Tracks
 from scene.clips import make_clip
 
 

@@ -11,8 +11,8 @@ from ksame.heads.head import Head, Region, filled
 from ksame.heads.surrogate import draw_surrogate
 from ksame.models.finisher import Finisher
 from ksame.scene.composing import STEP, Composer, Plan, Treatment, composed, first_needed
-from ksame.scene.track import find_tracks
 from ksame.scene.neutral import neutral_of
+from ksame.scene.track import find_tracks
 from scene.walkers import background, clip, paste
 
 

@@ -6,11 +6,10 @@ import pytest
 from ksame.errors import UsageError
 from ksame.heads.surrogate import draw_surrogate
 from ksame.scene.composing import Composer, Plan, Treatment
-from ksame.scene.track import find_tracks
 from ksame.scene.masking import rectangle
 from ksame.scene.people import treatments
-from ksame.scene.track import join_files
-from ksame.scene.track.tracks import Tracks, Person
+from ksame.scene.track import find_tracks, join_files
+from ksame.scene.track.tracks import Person, Tracks
 from scene.walkers import background, clip, paste
 
 
@@ -102,7 +101,7 @@ def cast_of(*people):
 
 def test_the_same_person_has_one_name_in_all_files():
     a, b = [1.0, 0, 0], [0, 1.0, 0]
-    everyone = join(
+    everyone = join_files(
         [cast_of(person("P1", a), person("P2", b)), cast_of(person("P1", b)), cast_of(person("P1", a))], 0.45
     )
     assert everyone.names[0, "P1"] == everyone.names[2, "P1"]

@@ -15,9 +15,8 @@ from ksame.scene.composing import Plan, Treatment
 from ksame.scene.counting import Witness, distinct, smallest_sharing
 from ksame.scene.identities import Subject, View
 from ksame.scene.observe import DetectorConfig
-from ksame.scene.track import find_tracks
-from ksame.scene.track import People
 from ksame.scene.preparing import Prepared, Reading, prepare, subjects_of
+from ksame.scene.track import People, find_tracks
 from ksame.spaces.facemodel import face_model
 
 NOTHING = np.empty(0)

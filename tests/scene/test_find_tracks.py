@@ -74,7 +74,7 @@ def test_a_face_is_followed_back_to_where_it_appeared(cast):
     seen = second.first + np.flatnonzero(second.source == Source.DETECTED)
     assert seen[0] == 7, "detection is due in frame 9, but the face is there from frame 7 on"
     assert second.first == 7 - MARGIN, "frames before are filled"
-    assert not second.meshed()[: MARGIN].any()
+    assert not second.meshed()[:MARGIN].any()
     assert all(s.mesh is None for t in range(1, 7) if (s := second.at(t)) is not None)
 
 

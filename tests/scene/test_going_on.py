@@ -16,9 +16,9 @@ from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Composer, Plan, Treatment
 from ksame.scene.identities import Loop
 from ksame.scene.memory import one_opencv_thread
-from ksame.scene.track import find_tracks
 from ksame.scene.pipeline import Job, Options, deidentify_scenes
 from ksame.scene.plan_storage import load_choice, save_choice
+from ksame.scene.track import find_tracks
 
 
 @pytest.fixture
@@ -117,6 +117,7 @@ def test_nobody_changes_opencvs_threads_under_others():
 
     try:
         cv2.setNumThreads(2)
+
         def find(frames):
             with one_opencv_thread():
                 find_tracks(lambda start: frames(), (64, 64))

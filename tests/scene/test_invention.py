@@ -17,9 +17,9 @@ from ksame.models.finisher import finisher
 from ksame.models.mesh import FaceMesh
 from ksame.privacy.invention import InventedRegion
 from ksame.scene.composing import Composer, Plan, Treatment
-from ksame.scene.track import find_tracks
 from ksame.scene.masking import outline_of
 from ksame.scene.neutral import neutral_of
+from ksame.scene.track import find_tracks
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, OUTLINE, with_forehead
 from scene.walkers import background, clip, paste

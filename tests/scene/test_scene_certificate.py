@@ -18,10 +18,10 @@ from ksame.scene.choosing import Choice, Judge
 from ksame.scene.composing import Plan, StandIn, Treatment
 from ksame.scene.exposure import Shown
 from ksame.scene.linkage import SceneLinkage, link
-from ksame.scene.track import People
 from ksame.scene.pipeline import Done, Job, Options, Result
 from ksame.scene.risk import AtRisk, as_csv, stretches
-from ksame.scene.track.tracks import Tracks, Person, Track
+from ksame.scene.track import People
+from ksame.scene.track.tracks import Person, Track, Tracks
 from ksame.scene.verification import certificate_of, verify_scenes
 from ksame.scene.work import Finished, Work, hashes, may_replace
 

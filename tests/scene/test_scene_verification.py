@@ -12,9 +12,9 @@ from ksame.scene.certificate import SceneCertificate, certify
 from ksame.scene.choosing import Choice
 from ksame.scene.composing import Plan, Treatment
 from ksame.scene.linkage import SceneLinkage
-from ksame.scene.track import People
 from ksame.scene.pipeline import Done, Job, Options, Result
-from ksame.scene.track.tracks import Tracks, Person
+from ksame.scene.track import People
+from ksame.scene.track.tracks import Person, Tracks
 from ksame.scene.verification import certificate_of, verify_scenes
 from scene_release import write_scene_release
 

@@ -6,11 +6,11 @@ import pytest
 from ksame.heads.invention import taken_away
 from ksame.heads.surrogate import draw_surrogate
 from ksame.scene.composing import Composer, Plan, Treatment
-from ksame.scene.track import find_tracks
 from ksame.scene.masking import Mask
 from ksame.scene.media import Frame
-from ksame.scene.track.tracks import Tracks, Person, Track
 from ksame.scene.touched import Touched
+from ksame.scene.track import find_tracks
+from ksame.scene.track.tracks import Person, Track, Tracks
 from scene.walkers import background, clip, paste
 
 

@@ -213,7 +213,7 @@ def detected(where, size, n, every=6):
 def propagated(where, size, n=31):
     """Mesh a face through chunks of frames; return the track and the frames in which it was meshed."""
     seen, mesher = detected(where, size, n), FakeMesher(where, size)
-    ((first, end, keys),) = seen.shots()
+    ((_, _, keys),) = seen.shots()
     (tracklet,) = associate(seen, keys, DetectorConfig(), TrackerConfig())
     track = Growing.of(1, 0, tracklet, seen, RowBuffer(WIDTH, None))
     propagator = Propagator(mesher, seen, map)

@@ -14,7 +14,7 @@ from ksame.errors import InputError
 from ksame.models import Source
 from ksame.scene.track import load_tracks, read_tracks, save_tracks, write_tracks
 from ksame.scene.track.edits import left_out, misnamed
-from ksame.scene.track.tracks import N_POINTS, Tracks, Found, Person, Track
+from ksame.scene.track.tracks import N_POINTS, Found, Person, Track, Tracks
 
 
 def track(number, person, first, n, seed):

@@ -22,14 +22,14 @@ from ksame.errors import InputError, UsageError
 from ksame.faces.faceset import ByteArray
 from ksame.models import SFace
 from ksame.scene.first_pass import detect_tracks, tracks_for
-from ksame.scene.memory import one_opencv_thread
 from ksame.scene.media import Damaged, Media, open_media
+from ksame.scene.memory import one_opencv_thread
 from ksame.scene.observe import DetectorConfig
 from ksame.scene.pipeline import DETECTING
-from ksame.scene.track import People, TrackerConfig, join_files
 from ksame.scene.review import Row, crop, sheet
 from ksame.scene.running import Brake, Counted, each
-from ksame.scene.track.tracks import Tracks, Track
+from ksame.scene.track import People, TrackerConfig, join_files
+from ksame.scene.track.tracks import Track, Tracks
 
 _THUMBNAILS = 3
 

@@ -12,13 +12,13 @@ from ksame.models.finisher import finisher
 from ksame.progress import Track
 from ksame.scene.choosing import Choice, make_plans
 from ksame.scene.counting import Witness
-from ksame.scene.memory import give_back_memory
 from ksame.scene.masking import MASKS
 from ksame.scene.media import Media
+from ksame.scene.memory import give_back_memory
 from ksame.scene.people import treatments
-from ksame.scene.track import People
 from ksame.scene.preparing import Prepared, prepare, subjects_of
 from ksame.scene.running import Brake, Counted, each
+from ksame.scene.track import People
 from ksame.scene.track.tracks import Tracks
 
 if TYPE_CHECKING:

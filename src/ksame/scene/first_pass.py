@@ -56,10 +56,10 @@ def detect_tracks(
     *,
     recogniser: SFace | None = None,
     resume: bool = False,
-    map: Map = map,  # noqa: A002 - it is that function, or one like it
+    map: Map = map,
     track: Track = silent,
 ) -> Tracks:
-    """Find everyone in one photograph or recording; the tracks are kept in ``folder``, and with ``resume`` read there."""
+    """Find everyone in one photograph or recording; they are kept in ``folder``, and with ``resume`` read there."""
     earlier = load_tracks(folder) if resume else None
     if earlier is not None:
         return earlier

@@ -29,16 +29,16 @@ from ksame.scene.composing import Composer, Plan, StandIn, composed, first_neede
 from ksame.scene.deciding import decide
 from ksame.scene.exposure import Shown, shown
 from ksame.scene.first_pass import detect_tracks, sourced, tracks_for
-from ksame.scene.memory import give_back_memory, one_opencv_thread, share_memory
 from ksame.scene.masking import FILL, MASKS, Mask, rectangle
 from ksame.scene.media import Damaged, Encoding, Media, Output, check_destination, check_wishes, open_media
+from ksame.scene.memory import give_back_memory, one_opencv_thread, share_memory
 from ksame.scene.observe import DetectorConfig
-from ksame.scene.track import People, TrackerConfig, join_files, write_tracks
 from ksame.scene.plan_storage import load_choice, save_choice
 from ksame.scene.risk import DAMAGED, NOBODY, AtRisk, stretches, without_faces
 from ksame.scene.running import Brake, Counted, each
-from ksame.scene.track.tracks import Tracks
 from ksame.scene.touched import Touched
+from ksame.scene.track import People, TrackerConfig, join_files, write_tracks
+from ksame.scene.track.tracks import Tracks
 from ksame.scene.work import Finished, Work, hashes, may_replace
 
 MOST_WORKERS = 256

@@ -18,7 +18,7 @@ from ksame.scene.identities import Subject, View
 from ksame.scene.media import Frame
 from ksame.scene.neutral import neutral_of
 from ksame.scene.track import People
-from ksame.scene.track.tracks import Tracks, Track
+from ksame.scene.track.tracks import Track, Tracks
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import genders
 

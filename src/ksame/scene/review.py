@@ -20,7 +20,7 @@ from ksame.scene.media import open_media
 from ksame.scene.media.encoding import PICTURE_SUFFIXES
 from ksame.scene.media.stills import save_picture
 from ksame.scene.pipeline import Result
-from ksame.scene.track.tracks import Tracks, Track
+from ksame.scene.track.tracks import Track, Tracks
 
 SIDE = 176
 """Pixels of one picture on a sheet."""

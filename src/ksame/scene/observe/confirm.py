@@ -17,7 +17,6 @@ from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.geometry import centre, side
 from ksame.models import BlazeFace, Face, FaceDetector
 from ksame.models.blazeface import SIDE
-
 from ksame.scene.observe.config import DetectorConfig
 
 # Crops for the detector: side of the face in pixels, side of the crop in sides of the face, whether mirrored.
@@ -60,7 +59,8 @@ class Opinions:
 
         Examples
         --------
-        >>> [Opinions(*values).verdict(DetectorConfig()).name for values in ((0.9, 0.9, 2.5), (0.8, 0.7, 0.4), (0.6, 0.3, 0))]
+        >>> opinions = Opinions(0.9, 0.9, 2.5), Opinions(0.8, 0.7, 0.4), Opinions(0.6, 0.3, 0)
+        >>> [one.verdict(DetectorConfig()).name for one in opinions]
         ['FACE', 'UNCONFIRMED', 'NO_FACE']
         """
         if self.again >= config.again or self.second >= config.second:

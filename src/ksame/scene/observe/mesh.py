@@ -132,7 +132,9 @@ class FaceMesher:
         face = _meshed(mesh, detection.score)
         return face if mesh.presence >= self.config.presence and _agree(face, detection) else detection
 
-    def see(self, rgb: ByteArray, last: Face | None, box: FloatArray, detection: Face | None, score: float) -> Face | None:
+    def see(
+        self, rgb: ByteArray, last: Face | None, box: FloatArray, detection: Face | None, score: float
+    ) -> Face | None:
         """Return a face by the mesh it had last, moved to ``box``; or by a detection of at least ``score`` near it."""
         if last is not None and last.mesh is not None:
             face = self._step(rgb, last.mesh, centre(box) - centre(np.array(last.box)))
@@ -305,8 +307,7 @@ def outliers(faces: Mapping[int, Face | None]) -> dict[int, FloatArray]:
             limit = max(_OUTLIER * face.side, _FAR_MORE * differ)
             guesses = [mesh.points + (after.points - mesh.points) * (item[0] - a) / (b - a) for item in inner]
             off = [
-                np.hypot(*(item[2].points - guess)[:, :2].T).mean()
-                for item, guess in zip(inner, guesses, strict=True)
+                np.hypot(*(item[2].points - guess)[:, :2].T).mean() for item, guess in zip(inner, guesses, strict=True)
             ]
             if min(off) > limit:
                 found |= {item[0]: around(guess) for item, guess in zip(inner, guesses, strict=True)}

@@ -96,7 +96,7 @@ def observe(
     *,
     still: bool = False,
     file: Path | None = None,
-    map: Map = map,  # noqa: A002 - it is that function, or one like it
+    map: Map = map,
 ) -> Observations:
     """Detect faces on the keyframes of a recording.
 
@@ -145,9 +145,7 @@ def observe(
     flush(batch)
     arrays = (np.array(values, dtype=np.intp) for values in (cuts, keyframes, starts))
     found_cuts, found_keyframes, found_starts = arrays
-    return Observations(
-        size, n_frames, found_cuts, found_keyframes, np.array(min_sides), found_starts, rows.rows()
-    )
+    return Observations(size, n_frames, found_cuts, found_keyframes, np.array(min_sides), found_starts, rows.rows())
 
 
 def checked(frame: Frame, index: int, size: tuple[int, int]) -> ByteArray:

@@ -54,8 +54,7 @@ class RowBuffer:
                 stream.write(block.tobytes())
         except OSError as error:
             raise OutputError(
-                f"{self._file}: the tracks cannot be kept ({error}). "
-                "Make room, or choose another place for the output."
+                f"{self._file}: the tracks cannot be kept ({error}). Make room, or choose another place for the output."
             ) from error
 
     def rows(self, n: int | None = None) -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ksame.faces.faceset import FloatArray, IntArray
+from ksame.faces.faceset import FloatArray
 from ksame.geometry import centre, side
 from ksame.scene.observe import DetectorConfig, Observations
 from ksame.scene.track.config import TrackerConfig
@@ -25,7 +25,9 @@ _PROVEN = 0.8  # score of a track that chooses first; of detections that are no 
 _SIZES = 2.0  # how many times larger or smaller it may be
 _LIKE = 0.3  # likeness below which a face that was out of sight is somebody else
 _LOOK, _SIZE = 1.0, 0.5  # weights of unlike looks and sizes beside the distance in sides
-_ALONE = 3.0  # cost of a track without a detection
+# Rounds: whether detections are sure, whether tracks are proven, and the cost of a track that stays alone.
+# The near ones come first: else two tracks swap their faces so that a third, hidden one, does not stay alone.
+_ROUNDS = ((True, True, 1.0), (True, True, 3.0), (True, False, 3.0), (False, False, 3.0))
 _AHEAD = 12  # frames for which a speed is believed
 _NEVER = 1e6
 
@@ -88,15 +90,17 @@ def associate(
         closed += [track for track in active if track not in patient]
         active = patient
         free = list(active)
-        for sure, proven in ((True, True), (True, False), (False, False)):
+        for sure, proven, alone in _ROUNDS:
             some = np.flatnonzero(((scores >= detector.score) == sure) & (scores >= 0))
             choosing = [track for track in free if track.score >= _PROVEN or not proven]
-            for i, track in _pairs(choosing, frame, some, boxes, looks, detector, sure=sure):
+            cost = _costs(choosing, frame, boxes[some], looks[some], detector, sure=sure)
+            for k, n in _assigned(cost, alone):
+                track, i = choosing[k], int(some[n])
                 track.add(frame, rows.start + i, float(scores[i]), boxes[i], looks[i])
                 free.remove(track)
                 scores[i] = -1.0  # taken
-        for i in np.flatnonzero(scores >= detector.doubtful):
-            active.append(Tracklet([frame], [rows.start + int(i)], float(scores[i]), [boxes[i]], looks[i], looks[i]))
+        for i in np.flatnonzero(scores >= detector.doubtful).tolist():
+            active.append(Tracklet([frame], [rows.start + i], float(scores[i]), [boxes[i]], looks[i], looks[i]))
     return sorted(closed + active, key=lambda track: (track.frames[0], track.rows[0]))
 
 
@@ -108,31 +112,39 @@ def _patience(track: Tracklet, detector: DetectorConfig, tracker: TrackerConfig)
     return max(shortest, min(tracker.patience, track.frames[-1] - track.frames[0] + 1))
 
 
-def _pairs(
+def _costs(
     tracks: Sequence[Tracklet],
     frame: int,
-    which: IntArray,
     boxes: FloatArray,
     looks: FloatArray,
     detector: DetectorConfig,
     *,
     sure: bool,
-) -> list[tuple[int, Tracklet]]:
-    """Assign detections to tracks."""
-    if not len(which) or not tracks:
-        return []
-    cost = np.full((len(tracks), len(which)), _NEVER)
+) -> FloatArray:
+    """Return what it costs to give each detection to each track, (n_tracks, n_detections)."""
+    cost = np.full((len(tracks), len(boxes)), _NEVER)
     for k, track in enumerate(tracks):
         expected, last, missing = track.expected(frame), track.boxes[-1], frame - track.frames[-1]
         size, hidden = max(side(last), 1.0), missing > 2 * detector.detect_every
         reach = min(_REACH + _MORE * missing, _MAX_REACH)
-        for n, i in enumerate(which):
-            off = min(np.hypot(*(centre(boxes[i]) - centre(place))) for place in (expected, last)) / size
-            ratio = abs(np.log(max(side(boxes[i]), 1e-3) / size))
-            like = track.likeness(looks[i])
+        for n, (box, look) in enumerate(zip(boxes, looks, strict=True)):
+            off = min(np.hypot(*(centre(box) - centre(place))) for place in (expected, last)) / size
+            ratio = abs(np.log(max(side(box), 1e-3) / size))
+            like = track.likeness(look)
             near = off < (_FAR if like > _ALIKE and sure and not hidden else reach)
             if near and ratio < np.log(_SIZES) and not (hidden and (not sure or like < _LIKE)):
                 cost[k, n] = off + _SIZE * ratio + _LOOK * (1 - like)
-    alone = np.full((len(tracks), len(tracks)), _ALONE)
-    pairs = zip(*linear_sum_assignment(np.hstack([cost, alone])), strict=True)
-    return [(int(which[n]), tracks[k]) for k, n in pairs if n < len(which) and cost[k, n] < _ALONE]
+    return cost
+
+
+def _assigned(cost: FloatArray, alone: float) -> list[tuple[int, int]]:
+    """Return pairs of tracks and detections; staying without one costs a track ``alone``.
+
+    Examples
+    --------
+    >>> _assigned(np.array([[0.1, 2.0], [0.5, 9.0]]), 1.0), _assigned(np.array([[0.1, 2.0], [0.5, 9.0]]), 3.0)
+    ([(0, 0)], [(0, 1), (1, 0)])
+    """
+    stay = np.full((len(cost), len(cost)), alone)
+    pairs = zip(*linear_sum_assignment(np.hstack([cost, stay])), strict=True)
+    return [(int(k), int(n)) for k, n in pairs if n < cost.shape[1] and cost[k, n] < alone]

@@ -49,7 +49,7 @@ def find_tracks(
     *,
     still: bool = False,
     recogniser: SFace | None = None,
-    map: Map = map,  # noqa: A002 - it is that function, or one like it
+    map: Map = map,
     progress: Progress = silent,
 ) -> Tracks:
     """Find everyone in a photograph or a recording.
@@ -115,7 +115,7 @@ class _Pass:
         detector: DetectorConfig,
         tracker: TrackerConfig,
         growing: Path | None,
-        map: Map,  # noqa: A002
+        map: Map,
     ) -> None:
         self._seen, self._detector, self._tracker, self._growing, self._map = seen, detector, tracker, growing, map
         self._mesher = FaceMesher(detector)

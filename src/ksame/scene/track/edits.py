@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.scene.track.tracks import Tracks, Found, Track, in_order
+from ksame.scene.track.tracks import Found, Track, Tracks, in_order
 
 
 @dataclass(frozen=True)

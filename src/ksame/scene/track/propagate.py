@@ -184,7 +184,7 @@ class Propagator:
         Applies a function to independent items.
     """
 
-    def __init__(self, mesher: FaceMesher, observations: Observations, map: Map) -> None:  # noqa: A002
+    def __init__(self, mesher: FaceMesher, observations: Observations, map: Map) -> None:
         self._mesher, self._observations, self._map = mesher, observations, map
         self._boxes: dict[int, list[tuple[int, FloatArray]]] = {}  # tracks in the frames that are still decoded
 
@@ -334,7 +334,9 @@ class Propagator:
         for (a, before), (b, after) in pairwise(marks.items()):
             for index in range(a + 1, b):
                 rows[index] = before + (after - before) * np.float32((index - a) / (b - a))
-        cursor = first if track.first >= 0 else min((i for i, face in item.seen.items() if face is not None), default=end)
+        cursor = (
+            first if track.first >= 0 else min((i for i, face in item.seen.items() if face is not None), default=end)
+        )
         return {index: rows.get(index, row_of(None)) for index in range(cursor, end)}
 
     def _part(self, work: Sequence[_Work], first: int, end: int) -> None:
