@@ -56,9 +56,9 @@ class DetectorConfig:
     presence : float
         Probability below which a mesh is not believed.
     mesh_side : float
-        Faces smaller than so many pixels get no mesh. Of 60 portraits shrunken to faces of 16, 20, 24, 32 and 48
-        pixels a mesh is believed, and within 10 % of the eye distance of the large one's, in the shares that
-        ``python -m benchmarks.small_meshes`` prints.
+        Faces smaller than so many pixels get no mesh. Of 25 portraits shrunken to faces of 24 pixels, the mesh of 24
+        is believed, 0.035 eye distances off that of the large face (median); 0.024 for 32 pixels, 0.012 for 60
+        (``python -m benchmarks.small_meshes 25``).
     brief : float
         Seconds. Of frames that follow each other faster, calm faces are meshed in every second one, small ones in every
         third, and interpolated between. 0 for never.
