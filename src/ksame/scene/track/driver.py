@@ -24,9 +24,10 @@ from ksame.scene.observe.portraits import N_BEST
 from ksame.scene.observe.rows import RowBuffer
 from ksame.scene.track.associate import associate
 from ksame.scene.track.config import TrackerConfig
+from ksame.scene.track.growing import Growing
 from ksame.scene.track.interpolate import Filled, fill, write_points
 from ksame.scene.track.join import UNSURE, Stretch, join, mean_embedding
-from ksame.scene.track.propagate import Growing, Propagator
+from ksame.scene.track.propagate import Propagator
 from ksame.scene.track.storage import BOX, WIDTH, Place, finish, new_arrays, tracks_of
 from ksame.scene.track.tracks import Person, Track, Tracks, in_order
 
