@@ -374,15 +374,9 @@ def _looked(
             if cast is None:
                 folder = place / "cast"
                 with ThreadPoolExecutor(DETECTING) as pool:
+                    options_of = (options.detector, options.tracker)
                     cast = detect_tracks(
-                        source,
-                        folder,
-                        options.detector,
-                        options.tracker,
-                        recogniser=recogniser,
-                        resume=resume,
-                        map=pool.map,
-                        track=inner,
+                        source, folder, *options_of, recogniser=recogniser, resume=resume, map=pool.map, track=inner
                     )
                 give_back_memory()
             if tracks is not None and not tracks.exists():

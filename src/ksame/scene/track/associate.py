@@ -24,7 +24,7 @@ _ALIKE, _FAR = 0.5, 2.5  # likeness from which on it may be so far off; 93 % of 
 _PROVEN = 0.8  # score of a track that chooses first; of detections that are no faces, few reach it
 _SIZES = 2.0  # how many times larger or smaller it may be
 _LIKE = 0.3  # likeness below which a face that was out of sight is somebody else
-_LOOK, _SIZE = 1.0, 0.5  # weights of unlike looks and sizes beside the distance in sides
+_LOOK, _SIZE, _DOUBT = 1.0, 0.5, 2.0  # weights of unlike looks and sizes and of low scores beside the distance in sides
 # Rounds: whether detections are sure, whether tracks are proven, and the cost of a track that stays alone.
 # The near ones come first: else two tracks swap their faces so that a third, hidden one, does not stay alone.
 _ROUNDS = ((True, True, 1.0), (True, True, 3.0), (True, False, 3.0), (False, False, 3.0))
@@ -94,6 +94,7 @@ def associate(
             some = np.flatnonzero(((scores >= detector.score) == sure) & (scores >= 0))
             choosing = [track for track in free if track.score >= _PROVEN or not proven]
             cost = _costs(choosing, frame, boxes[some], looks[some], detector, sure=sure)
+            cost = cost + _DOUBT * (1 - scores[some])
             for k, n in _assigned(cost, alone):
                 track, i = choosing[k], int(some[n])
                 track.add(frame, rows.start + i, float(scores[i]), boxes[i], looks[i])
