@@ -15,6 +15,7 @@ from ksame.scene.observe.portraits import N_LOOK
 from ksame.scene.observe.rows import RowBuffer
 from ksame.scene.track import TrackerConfig
 from ksame.scene.track.associate import associate
+from ksame.scene.track.driver import merged
 from ksame.scene.track.growing import Growing
 from ksame.scene.track.interpolate import fill, write_points
 from ksame.scene.track.join import Stretch, join, mean_embedding
@@ -259,6 +260,47 @@ def test_who_appears_between_keyframes_is_seen_from_there_on(size, first):
     track, _ = propagated(lambda i: 100.0 if i >= first else None, size)
     assert track.first == first
     assert not np.isnan(track.buffer.rows()[:, 0]).any()
+
+
+def test_who_is_too_fast_for_the_keyframes_is_one_track_all_the_same():
+    def where(i):
+        return 100.0 + 30 * i
+
+    seen, mesher = detected(where, 50, 31), FakeMesher(where, 50)
+    tracklets = associate(seen, slice(0, 6), DetectorConfig(), TrackerConfig())
+    assert len(tracklets) > 1, "3.6 sides between two keyframes"
+    tracks = [Growing.of(i, 0, one, seen, RowBuffer(WIDTH, None)) for i, one in enumerate(tracklets, 1)]
+    frames = [Decoded(i, np.full((200, 2000, 3), i, dtype=np.uint8), i > 0) for i in range(31)]
+    propagator = Propagator(mesher, seen, map)
+    for begin, stop in ((0, 13), (13, 25), (25, 31)):
+        propagator.chunk(tracks, frames[begin:stop], frames[max(0, begin - 12) : begin])
+    (track,) = merged(tracks)
+    assert (track.first, track.last) == (0, 30)
+    assert np.allclose(track.buffer.rows()[:31, 0], [where(i) for i in range(31)])
+
+
+def test_who_is_lost_between_two_detections_is_propagated_from_both():
+    def where(i):
+        return 100.0 if i < 9 else 400.0 if i >= 12 else None
+
+    class Near(FakeMesher):
+        """Sees a face only near the place where it is expected."""
+
+        def see(self, rgb, last, box, detection, score):
+            x = self.where(int(rgb[0, 0, 0]))
+            return None if x is None or abs(box[0] - x) > 30 else face_at(x, self.size)
+
+    seen = detected(where, 100, 25)
+    tracklet = associate(seen, slice(0, 2), DetectorConfig(), TrackerConfig())[0]
+    for key in (3, 4):  # they came back elsewhere, and are known to be the same
+        row = int(seen.starts[key])
+        tracklet.add(int(seen.keyframes[key]), row, 0.9, seen.boxes(np.array([row]))[0], tracklet.look)
+    track = Growing.of(1, 0, tracklet, seen, RowBuffer(WIDTH, None))
+    frames = [Decoded(i, np.full((200, 2000, 3), i, dtype=np.uint8), i > 0) for i in range(25)]
+    Propagator(Near(where, 100), seen, map).chunk([track], frames, [])
+    boxes = track.buffer.rows()[:, 0]
+    assert np.flatnonzero(np.isnan(boxes)).tolist() == [9, 10, 11]
+    assert boxes[[8, 12]].tolist() == [100, 400]
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])

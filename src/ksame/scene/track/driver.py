@@ -140,7 +140,7 @@ class _Pass:
                 propagator.chunk(tracks, chunk, history)
                 history.extend(chunk)
                 self._forget(history)
-            yield _merged(tracks)
+            yield merged(tracks)
         if next(stream, None) is not None:
             raise InputError("There are more frames now than when faces were detected. Has the file changed?")
 
@@ -167,7 +167,7 @@ class _Pass:
             history.popleft()
 
 
-def _merged(tracks: Sequence[Growing]) -> list[Growing]:
+def merged(tracks: Sequence[Growing]) -> list[Growing]:
     """Join tracks that became one another when they were propagated: the face had moved too fast."""
     by_number = {track.number: track for track in tracks}
     pairs = set()
