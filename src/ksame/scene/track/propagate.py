@@ -109,6 +109,10 @@ class Propagator:
         self._drop_parts(work)
         work = [item for item in work if not item.track.dropped]
         self._confirm(work, pixels)  # first: nobody makes room for what is no face
+        for item in work:
+            doubtful = item.track.verdict is Verdict.NO_FACE and item.track.score < self._mesher.config.score
+            item.track.dropped = item.track.ended = doubtful and item.track.ends < end
+        work = [item for item in work if not item.track.dropped]
         self._mesh_skipped(work, pixels, first)
         self._part(work, first, end)
         for item in work:
