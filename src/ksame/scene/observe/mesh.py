@@ -20,7 +20,7 @@ from ksame.scene.observe.config import DetectorConfig
 from ksame.scene.observe.confirm import Examiner, Verdict
 from ksame.scene.observe.detect import same_face, search_near
 
-# By eye on clips of people who turn, cross and leave, but for the last two.
+# By eye on clips of people who turn, cross and leave; those of bursts are chosen by hand, not measured.
 _AGREE = 0.35  # overlap of a mesh with the detection behind it
 _JUMP = 0.6  # how far a mesh may move from where it is expected, in sides
 _SWELL = 1.5  # how many times larger or smaller it may become

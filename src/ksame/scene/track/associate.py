@@ -20,8 +20,8 @@ from ksame.scene.track.config import TrackerConfig
 
 # By eye on clips of people who cross, turn and come back.
 _REACH, _MORE, _MAX_REACH = 0.6, 0.1, 1.6  # how far off a detection may be, in sides; more per frame; at most
-_ALIKE, _FAR = 0.5, 2.5  # likeness from which on it may be so far off; 93 % of one face in two keyframes reach it
-_PROVEN = 0.8  # score of a track that chooses first; of detections that are no faces, few reach it
+_ALIKE, _FAR = 0.5, 2.5  # likeness from which on it may be so far off
+_PROVEN = 0.8  # score of a track that chooses first
 _SIZES = 2.0  # how many times larger or smaller it may be
 _LIKE = 0.3  # likeness below which a face that was out of sight is somebody else
 _LOOK, _SIZE, _DOUBT = 1.0, 0.5, 2.0  # weights of unlike looks and sizes and of low scores beside the distance in sides
