@@ -1,6 +1,6 @@
-"""Pass 1 over a clip: milliseconds a frame, processor time, and the most memory the process took.
+"""Finding tracks in a clip: milliseconds per frame, processor time, and the most memory the process took.
 
-python -m benchmarks.look_speed CLIP
+python -m benchmarks.look_speed CLIP [THREADS]
 """
 
 import resource
@@ -8,13 +8,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import av
 import numpy as np
 
-from ksame.scene.looking import look
+from ksame.scene.memory import one_opencv_thread
+from ksame.scene.track import find_tracks
 
 
 @dataclass(frozen=True)
@@ -32,22 +34,22 @@ def frames(clip: Path) -> Iterator[Picture]:
             yield Picture(index, float(frame.time or 0.0), frame.to_ndarray(format="rgb24"))
 
 
-def main(clip: str | None = None) -> float:
-    """Print the figures and return the milliseconds a frame."""
-    path = Path(clip or sys.argv[-1])
+def main(clip: str | None = None, threads: int = 2) -> float:
+    """Print the figures and return the milliseconds per frame."""
+    path = Path(clip or sys.argv[1])
     with av.open(str(path)) as container:
         size = (container.streams.video[0].width, container.streams.video[0].height)
-    with tempfile.TemporaryDirectory() as work:
+    with tempfile.TemporaryDirectory() as work, one_opencv_thread(), ThreadPoolExecutor(threads) as pool:
         wall, cpu = time.perf_counter(), time.process_time()
-        cast = look(frames(path), size, Path(work))
+        tracks = find_tracks(lambda start: frames(path), size, Path(work), map=pool.map)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    each = 1000 / max(cast.n_frames, 1)
+    each = 1000 / max(tracks.n_frames, 1)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    found = f"{len(cast.tracks)} tracks, {len(cast.people)} people"
-    print(f"{path.name}, {size[0]}x{size[1]}, {cast.n_frames} frames, {found}")
-    print(f"{wall * each:.1f} ms a frame, {cpu * each:.1f} ms of processor time a frame, at most {memory:.0f} MB")
+    found = f"{len(tracks.tracks)} tracks, {len(tracks.people)} people"
+    print(f"{path.name}, {size[0]}x{size[1]}, {tracks.n_frames} frames, {found}")
+    print(f"{wall * each:.1f} ms per frame, {cpu * each:.1f} ms of processor time, at most {memory:.0f} MB")
     return wall * each
 
 
 if __name__ == "__main__":
-    main()
+    main(threads=int(sys.argv[2]) if len(sys.argv) > 2 else 2)

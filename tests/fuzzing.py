@@ -39,8 +39,8 @@ from ksame.privacy.certificate import Certificate
 from ksame.scene.at_risk import from_csv
 from ksame.scene.certificate import SceneCertificate
 from ksame.scene.linkage import read_linkage
-from ksame.scene.looking import read_tracks, write_tracks
-from ksame.scene.sightings import N_POINTS, Cast, Person, Track
+from ksame.scene.track import read_tracks, write_tracks
+from ksame.scene.track.tracks import N_POINTS, Person, Track, Tracks
 from scene_release import write_scene_release
 
 SLOWEST = 30.0
@@ -257,7 +257,7 @@ def tracks(base: Path) -> Reader:
     shapes, poses = np.zeros((1, 52), np.float32), np.zeros((1, 3), np.float32)
     box, seen = np.array([[20, 20, 50, 50]], np.float32), np.array([Source.DETECTED], np.uint8)
     person = Person("P1", np.ones(128) / np.sqrt(128), ((1, 0),))
-    cast = Cast((96, 96), 1, (person,), (Track(1, "P1", 0, box, points, shapes, poses, seen),))
+    cast = Tracks((96, 96), 1, (person,), (Track(1, "P1", 0, box, points, shapes, poses, seen),))
     write_tracks(cast, base / "tracks.json")
     out = base / "safe.png"
 

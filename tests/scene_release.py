@@ -13,9 +13,9 @@ from ksame.scene.certificate import certify
 from ksame.scene.config import JobConfig
 from ksame.scene.decide import Decision, JudgeRecord, Plan, Treatment
 from ksame.scene.linkage import link
-from ksame.scene.people import Everyone
 from ksame.scene.result import FileResult, JobResult
-from ksame.scene.sightings import Cast, Person
+from ksame.scene.track import People
+from ksame.scene.track.tracks import Person, Tracks
 
 PLANS = {
     **dict.fromkeys(("P1", "P2", "P3"), Decision(Treatment.REPLACE, None, HEAD)),
@@ -40,8 +40,8 @@ def write_scene_release(base: Path) -> Path:
         risks = (AtRisk("P4", 0, 0, 0.0, 0.0, "profile"),) if "P4" in names else ()
         kept = (Shown("P5", KEPT),) if "P5" in names else ()
         done.append(FileResult(base / "in.png", place, 1, names, risks, hash_tree(place), shown=kept))
-        casts.append(Cast((8, 8), 1, tuple(Person(n, None) for n in names), ()))
-    everyone = Everyone({(int(n in ("P3", "P5", "U1")), n): n for n in PLANS}, unsure=frozenset({"U1"}))
+        casts.append(Tracks((8, 8), 1, tuple(Person(n, None) for n in names), ()))
+    everyone = People({(int(n in ("P3", "P5", "U1")), n): n for n in PLANS}, unsure=frozenset({"U1"}))
     choice = Plan(PLANS, {"P1": 0, "P2": 0, "P3": 0}, {"P1": 0.1, "P2": 0.2, "P3": 0.15}, COUNTED, JUDGE)
     result = JobResult(tuple(done), {}, choice, everyone, tuple(casts), 5)
     certificate = certify(result, JobConfig(), folder)

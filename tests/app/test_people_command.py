@@ -9,8 +9,8 @@ from PIL import Image
 from ksame import synthetic
 from ksame.app.people import _listed
 from ksame.scene.media import open_media
-from ksame.scene.people import join
-from ksame.scene.sightings import Cast, Person, Track
+from ksame.scene.track import join_files
+from ksame.scene.track.tracks import Person, Track, Tracks
 from scene.clips import make_clip
 
 
@@ -71,9 +71,9 @@ def test_a_frame_with_two_tracks_of_a_person_counts_once(tmp_path):
         points = np.full((n, 478, 3), 1.0 if meshed else np.nan, dtype=np.float32)
         rest = [np.ones((n, width), dtype=np.float32) for width in (4, 52, 3)]
         tracks.append(Track(number, "P1", first, rest[0], points, rest[1], rest[2], np.zeros(n, dtype=np.uint8)))
-    cast = Cast((64, 48), 10, (Person("P1", None),), tuple(tracks))
+    cast = Tracks((64, 48), 10, (Person("P1", None),), tuple(tracks))
     media = open_media(make_clip(tmp_path / "clip.mp4", n=10))
     list(media.frames())
-    everyone = join([cast], 0.3)
+    everyone = join_files([cast], 0.3)
     one = _listed([(media, cast)], everyone, "P1", (0, "P1"))
     assert (one.frames, one.unmeshed) == (10, 2)

@@ -13,8 +13,8 @@ from ksame.heads.head import Head, Region, filled
 from ksame.heads.surrogate import draw_surrogate
 from ksame.models.finisher import Finisher
 from ksame.scene.decide import Decision, Treatment, neutral_of
-from ksame.scene.looking import look
 from ksame.scene.render import STEP, Renderer, first_needed, render_frames
+from ksame.scene.track import find_tracks
 from scene.walkers import background, clip, paste
 
 
@@ -39,7 +39,7 @@ def scene():
         paste(frame, 1, (130 + 2 * i, 120), 190)
         pictures.append(frame)
     frames = list(clip(pictures))
-    return frames, look(frames, (320, 240))
+    return frames, find_tracks(lambda start: frames, (320, 240))
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,9 @@ import pytest
 from ksame.errors import UsageError
 from ksame.heads.surrogate import draw_surrogate
 from ksame.scene.decide import Decision, Treatment, treatments
-from ksame.scene.looking import look
-from ksame.scene.people import join
 from ksame.scene.render import Renderer, rectangle
-from ksame.scene.sightings import Cast, Person
+from ksame.scene.track import find_tracks, join_files
+from ksame.scene.track.tracks import Person, Tracks
 from scene.walkers import background, clip, paste
 
 
@@ -22,7 +21,7 @@ def scene():
         paste(frame, 1, (130 + 4 * i, 120), 190)
         pictures.append(frame)
     frames = list(clip(pictures))
-    return frames, look(frames, (320, 240))
+    return frames, find_tracks(lambda start: frames, (320, 240))
 
 
 def renderer(scene, decision, **options):
@@ -96,12 +95,12 @@ def person(name, vector):
 
 
 def cast_of(*people):
-    return Cast((10, 10), 1, people, ())
+    return Tracks((10, 10), 1, people, ())
 
 
 def test_the_same_person_has_one_name_in_all_files():
     a, b = [1.0, 0, 0], [0, 1.0, 0]
-    everyone = join(
+    everyone = join_files(
         [cast_of(person("P1", a), person("P2", b)), cast_of(person("P1", b)), cast_of(person("P1", a))], 0.45
     )
     assert everyone.names[0, "P1"] == everyone.names[2, "P1"]
@@ -110,20 +109,20 @@ def test_the_same_person_has_one_name_in_all_files():
 
 
 def test_two_people_of_one_picture_are_two_however_alike():
-    everyone = join([cast_of(person("P1", [1.0, 0]), person("P2", [1.0, 0]))], 0.45)
+    everyone = join_files([cast_of(person("P1", [1.0, 0]), person("P2", [1.0, 0]))], 0.45)
     assert len(everyone.people) == 2
 
 
 def test_the_names_of_one_file_are_the_names_of_the_batch():
     people = [person(name, [1.0, 0] if name == "P10" else None) for name in ("P2", "P10", "the guest")]
-    everyone = join([cast_of(*people)], 0.45)
+    everyone = join_files([cast_of(*people)], 0.45)
     assert everyone.names == {(0, one.name): one.name for one in people}
     assert everyone.people == ("P2", "P10", "the guest")
     assert everyone.strangers == {"P2", "the guest"}
 
 
 def test_nobody_without_an_embedding_is_joined():
-    everyone = join([cast_of(person("P1", None)), cast_of(person("P1", None))], 0.45)
+    everyone = join_files([cast_of(person("P1", None)), cast_of(person("P1", None))], 0.45)
     assert len(everyone.people) == 2
 
 
@@ -133,7 +132,7 @@ def test_only_means_everyone_else_is_kept():
 
 
 def test_only_does_not_keep_whoever_may_be_one_of_them():
-    everyone = join([cast_of(person("P1", [1.0, 0]), person("P2", [0, 1.0]), person("P3", None))], 0.45)
+    everyone = join_files([cast_of(person("P1", [1.0, 0]), person("P2", [0, 1.0]), person("P3", None))], 0.45)
     wishes = treatments(everyone.people, only=("P1",), strangers=everyone.strangers)
     kept = {name for name, wish in wishes.items() if wish is Treatment.KEEP}
     assert len(everyone.strangers) == 1

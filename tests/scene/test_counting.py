@@ -13,8 +13,8 @@ from ksame.models import SFace
 from ksame.scene.decide import Decision, JudgeRecord, Plan, Subject, Treatment, View
 from ksame.scene.decide.counting import PersonConfirmation, distinct, smallest_sharing
 from ksame.scene.decide.views import FileViews, Reading, collect_views, subjects_of
-from ksame.scene.looking import Looking, look
-from ksame.scene.people import Everyone
+from ksame.scene.observe import DetectorConfig
+from ksame.scene.track import People, find_tracks
 from ksame.spaces.facemodel import face_model
 
 NOTHING = np.empty(0)
@@ -42,9 +42,9 @@ def test_a_drawing_is_replaced_but_does_not_count_as_a_person(kind, counts):
         picture = np.pad((face * 255).astype(np.uint8), ((60, 60), (60, 60), (0, 0)), mode="edge")
     else:
         picture = (synthetic(1, seed=8, size=(280, 220)).images[0] * 255).astype(np.uint8)
-    cast = look([Still(picture)], picture.shape[1::-1], still=True)
+    cast = find_tracks(lambda start: [Still(picture)], picture.shape[1::-1], still=True)
     assert [track.confirmed for track in cast.tracks] == [True], "one second opinion is enough to replace it"
-    prepared = collect_views([Still(picture)], cast, SFace(), PersonConfirmation(Looking()))
+    prepared = collect_views([Still(picture)], cast, SFace(), PersonConfirmation(DetectorConfig()))
     assert set(prepared.views) == {"P1"}
     assert (prepared.confirmed == {"P1"}) is counts
 
@@ -73,7 +73,7 @@ def test_a_stranger_does_not_count():
     reading = Reading(np.zeros(face_model().n_codes), -0.5)
     names = {(0, name): name for name in ("P1", "P2", "U1")}
     known = FileViews({n: (view([1, 0]),) for _, n in names}, {n: [reading] for _, n in names}, {"P1", "P2", "U1"})
-    everyone = Everyone(names, frozenset({"P2"}), frozenset({"U1"}))
+    everyone = People(names, frozenset({"P2"}), frozenset({"U1"}))
     assert [one.confirmed for one in subjects_of([known], everyone)] == [True, False, False]
 
 

@@ -15,8 +15,9 @@ from ksame.heads.surrogate import draw_surrogate
 from ksame.scene.config import Job, JobConfig
 from ksame.scene.decide import Decision, Judge, JudgeRecord, Plan, Treatment, load_plan, save_plan
 from ksame.scene.job import run
-from ksame.scene.looking import look
+from ksame.scene.memory import one_opencv_thread
 from ksame.scene.render import Renderer
+from ksame.scene.track import find_tracks
 
 
 @pytest.fixture
@@ -116,14 +117,19 @@ def test_nobody_changes_opencvs_threads_under_others():
 
     try:
         cv2.setNumThreads(2)
-        other = threading.Thread(target=lambda: look(second(), (64, 64)))
+
+        def find(frames):
+            with one_opencv_thread():
+                find_tracks(lambda start: frames(), (64, 64))
+
+        other = threading.Thread(target=find, args=[second])
 
         def first():
             other.start()
             assert begun.wait(60)
             yield Grey(0, grey)
 
-        look(first(), (64, 64))
+        find(first)
         ended.set()
         other.join(60)
         assert seen == [1], "one has finished, the other still looks"

@@ -18,8 +18,8 @@ from ksame.models.finisher import finisher
 from ksame.models.mesh import FaceMesh
 from ksame.privacy.invention import InventedRegion
 from ksame.scene.decide import Decision, Treatment, neutral_of
-from ksame.scene.looking import look
 from ksame.scene.render import Renderer, outline_of
+from ksame.scene.track import find_tracks
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, OUTLINE, with_forehead
 from scene.walkers import background, clip, paste
@@ -46,7 +46,7 @@ def couple():
         paste(frame, 2, (300, 130), 170)
         pictures.append(frame)
     frames = list(clip(pictures))
-    cast = look(frames, (420, 260))
+    cast = find_tracks(lambda start: frames, (420, 260))
     assert len(cast.people) == 2
     return frames, cast
 

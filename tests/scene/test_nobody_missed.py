@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from ksame.scene.looking import look
+from ksame.scene.track import find_tracks
 from scene.centerface import CenterFace
 from scene.walkers import read, size_of
 
@@ -77,7 +77,7 @@ def test_every_face_that_an_independent_detector_finds_is_covered(shared, tmp_pa
     missed = []
     print(f"\n{'clip':50} {'frames':>6} {'faces':>6} {'covered':>7} {'least':>6} {'no face':>7}")
     for path in clips:
-        cast = look(read(path), size_of(path), tmp_path / path.name)
+        cast = find_tracks(lambda start, path=path: read(path), size_of(path), tmp_path / path.name)
         n_faces = n_covered = n_none = 0
         least = 1.0
         for frame in read(path):

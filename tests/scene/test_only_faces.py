@@ -1,6 +1,7 @@
 """Only faces: a detection is confirmed by second opinions; what is not is masked in its own size, or dropped."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import cv2
@@ -9,16 +10,26 @@ import pytest
 
 from ksame.errors import UsageError
 from ksame.models import Face, FaceDetector, Source
-from ksame.scene.looking import Looking, load_cast, look, read_tracks, save_cast, watching, write_tracks
-from ksame.scene.looking.confirming import Examiner, Opinions, Verdict
-from ksame.scene.looking.detecting import LEAST, Search, search_still
-from ksame.scene.looking.filling import plan
-from ksame.scene.looking.storage import BOX, POSE, WIDTH
-from ksame.scene.sightings import N_POINTS, Cast, Person, Track
+from ksame.scene.observe import DetectorConfig, observations
+from ksame.scene.observe.confirm import Examiner, Opinions, Verdict
+from ksame.scene.observe.detect import MIN_SIDE, Search, search
+from ksame.scene.track import Person, Track, TrackerConfig, Tracks, load_tracks, read_tracks, save_tracks, write_tracks
+from ksame.scene.track import find_tracks as find_in
+from ksame.scene.track.interpolate import fill
+from ksame.scene.track.storage import BOX, POSE, WIDTH
+from ksame.scene.track.tracks import N_POINTS
 from scene.walkers import background, clip, paste
 
 SIZE = (400, 300)
+STILL = Search(still=True)
 POINTS = np.array([[0.3, 0.4], [0.7, 0.4], [0.5, 0.6], [0.35, 0.8], [0.65, 0.8]])
+
+
+def find_tracks(frames, size, work=None, detector=None, tracker=None, **kwargs):
+    """Find tracks in frames that can be gone through again."""
+    kept = list(frames)
+    config = replace(tracker or TrackerConfig(), detector=detector or DetectorConfig())
+    return find_in(lambda start: kept[start:], size, work, config, **kwargs)
 
 
 def detection(x, y, side, score):
@@ -47,22 +58,22 @@ def picture():
         ((0.93, 0.93, 2.6), Verdict.FACE),
         ((0.86, 0.84, -1.3), Verdict.FACE),  # a profile, blurred
         ((0.64, 0.48, 2.8), Verdict.FACE),  # tilted
-        ((0.89, 0.73, 1.2), Verdict.UNSURE),  # a wheel
-        ((0.87, 0.38, 0.4), Verdict.UNSURE),  # half hidden
+        ((0.89, 0.73, 1.2), Verdict.UNCONFIRMED),  # a wheel
+        ((0.87, 0.38, 0.4), Verdict.UNCONFIRMED),  # half hidden
         ((0.82, 0.2, -0.5), Verdict.NO_FACE),
         ((0.45, 0.0, -2.0), Verdict.NO_FACE),
     ],
 )
 def test_opinions_are_weighed(opinions, verdict):
-    assert Opinions(*opinions).verdict(Looking()) is verdict
+    assert Opinions(*opinions).verdict(DetectorConfig()) is verdict
 
 
 def test_a_face_is_confirmed_and_a_button_is_not(picture):
     detector = FaceDetector()
     examiner = Examiner(detector)
     face = max(detector.detect(picture), key=lambda one: one.side)
-    assert examiner.judge(picture, face, Looking()) is Verdict.FACE
-    assert examiner.judge(picture, detection(300, 150, 44, 0.6), Looking()) is Verdict.NO_FACE
+    assert examiner.judge(picture, face, DetectorConfig()) is Verdict.FACE
+    assert examiner.judge(picture, detection(300, 150, 44, 0.6), DetectorConfig()) is Verdict.NO_FACE
 
 
 @pytest.mark.parametrize("side", [16, 40, 120])
@@ -70,19 +81,20 @@ def test_a_face_is_confirmed_and_a_button_is_not(picture):
 def test_small_and_turned_faces_are_confirmed(side, turn):
     frame = background(SIZE)
     paste(frame, 1, (200, 150), 2.3 * side, turn)
-    found = [one for one in search_still(FaceDetector(), frame).found if abs(one.box[0] + one.box[2] / 2 - 200) < side]
+    faces, _ = search(FaceDetector(), frame, STILL, DetectorConfig())
+    found = [face for face in faces if abs(face.box[0] + face.box[2] / 2 - 200) < side]
     assert found
-    assert Examiner(FaceDetector()).judge(frame, found[0], Looking()) is Verdict.FACE
+    assert Examiner(FaceDetector()).judge(frame, found[0], DetectorConfig()) is Verdict.FACE
 
 
 def seen_with(monkeypatch, picture, *extra, **kwargs):
     """Look at a photograph in which the detector finds something more."""
 
-    def found(detector, rgb):
-        return Search([*search_still(detector, rgb).found, *extra], 24)
+    def found(*args):
+        return [*search(*args)[0], *extra], 24
 
-    monkeypatch.setattr(watching, "search_still", found)
-    return look(clip([picture]), SIZE, still=True, **kwargs)
+    monkeypatch.setattr(observations, "search", found)
+    return find_tracks(clip([picture]), SIZE, still=True, **kwargs)
 
 
 def test_what_nobody_else_takes_for_a_face_is_dropped(monkeypatch, picture):
@@ -100,23 +112,23 @@ def test_what_is_in_doubt_has_its_own_size_and_no_mesh_and_is_nobody(monkeypatch
     assert face.box == pytest.approx((278, 128, 44, 44), abs=4)
     assert (face.mesh, face.confirmed) == (None, False)
     assert cast.people[1].embedding is None
-    assert load_cast(tmp_path).unsure == {"U1"}
+    assert load_tracks(tmp_path).unsure == {"U1"}
     assert cast.of("P1")[0].at(0).confirmed
 
 
 def test_specks_are_no_faces(monkeypatch, picture):
-    cast = seen_with(monkeypatch, picture, detection(300, 150, LEAST + 1, 0.95))
+    cast = seen_with(monkeypatch, picture, detection(300, 150, MIN_SIDE + 1, 0.95))
     assert len(cast.tracks) == 2, "above the limit it is looked at"
-    found = SimpleNamespace(detect=lambda rgb, **_: [detection(300, 150, LEAST - 1, 0.95)])
-    assert search_still(found, picture).found == []
+    found = SimpleNamespace(detect=lambda rgb, **_: [detection(300, 150, MIN_SIDE - 1, 0.95)])
+    assert search(found, picture, STILL, DetectorConfig())[0] == []
 
 
 def test_in_a_recording_a_later_frame_may_confirm(monkeypatch):
     empty, there = background(SIZE), background(SIZE)
     paste(there, 0, (200, 150), 120)
-    verdicts = iter([Verdict.UNSURE, Verdict.FACE])
+    verdicts = iter([Verdict.UNCONFIRMED, Verdict.FACE])
     monkeypatch.setattr(Examiner, "judge", lambda *_: next(verdicts, Verdict.NO_FACE))
-    cast = look(clip([there] * 14 + [empty]), SIZE, options=Looking(tiny_every=0))
+    cast = find_tracks(clip([there] * 14 + [empty]), SIZE, detector=DetectorConfig(tiny_every=0))
     assert [(track.person, track.confirmed) for track in cast.tracks] == [("P1", True)]
     assert cast.tracks[0].meshed()[:12].all()
 
@@ -124,8 +136,8 @@ def test_in_a_recording_a_later_frame_may_confirm(monkeypatch):
 def test_a_track_that_stays_in_doubt_is_followed_and_has_no_mesh(monkeypatch):
     there = background(SIZE)
     paste(there, 0, (200, 150), 120)
-    monkeypatch.setattr(Examiner, "judge", lambda *_: Verdict.UNSURE)
-    cast = look(clip([there] * 9), SIZE, options=Looking(tiny_every=0))
+    monkeypatch.setattr(Examiner, "judge", lambda *_: Verdict.UNCONFIRMED)
+    cast = find_tracks(clip([there] * 9), SIZE, detector=DetectorConfig(tiny_every=0))
     assert [(track.person, track.confirmed, len(track)) for track in cast.tracks] == [("U1", False, 9)]
     assert not cast.tracks[0].meshed().any()
 
@@ -134,7 +146,7 @@ def test_boxes_in_doubt_do_not_grow():
     rows = np.full((8, WIDTH), np.nan, dtype=np.float32)
     rows[[0, 1, 6, 7], BOX] = 100, 50, 40, 50
     rows[:2, POSE] = 0
-    p = plan(rows, 6, (0, 30), Looking(margin=6), confirmed=False)
+    p = fill(rows, 6, (0, 30), TrackerConfig(margin=6), confirmed=False)
     assert np.allclose(p.boxes, (100, 50, 40, 50))
     assert not p.meshed.any()
     assert len(p) == 6 + 8 + 6, "the frames before and after are filled all the same"
@@ -164,7 +176,7 @@ def cast():
         track(3, "U1", confirmed=False),
         track(4, "P2", confirmed=True),
     )
-    return Cast((100, 100), 4, people, tracks)
+    return Tracks((100, 100), 4, people, tracks)
 
 
 def test_who_has_a_confirmed_track_is_somebody(cast):
@@ -173,27 +185,27 @@ def test_who_has_a_confirmed_track_is_somebody(cast):
 
 def test_files_keep_what_is_confirmed(cast, tmp_path):
     write_tracks(cast, tmp_path / "tracks.json")
-    save_cast(cast, tmp_path / "cast")
-    for read in (read_tracks(tmp_path / "tracks.json"), load_cast(tmp_path / "cast")):
+    save_tracks(cast, tmp_path / "cast")
+    for read in (read_tracks(tmp_path / "tracks.json"), load_tracks(tmp_path / "cast")):
         assert [one.confirmed for one in read.tracks] == [True, False, False, True]
 
 
 def test_in_older_files_everything_is_confirmed(cast, tmp_path):
     write_tracks(cast, tmp_path / "tracks.json")
-    save_cast(cast, tmp_path / "cast")
-    for file in (tmp_path / "tracks.json", tmp_path / "cast" / "cast.json"):
+    save_tracks(cast, tmp_path / "cast")
+    for file in (tmp_path / "tracks.json", tmp_path / "cast" / "tracks.json"):
         content = json.loads(file.read_text())
         for one in content["tracks"]:
             del one["confirmed"]
         file.write_text(json.dumps(content))
-    for read in (read_tracks(tmp_path / "tracks.json"), load_cast(tmp_path / "cast")):
+    for read in (read_tracks(tmp_path / "tracks.json"), load_tracks(tmp_path / "cast")):
         assert all(one.confirmed for one in read.tracks)
 
 
 def test_over_a_batch_nobody_is_joined_with_what_is_in_doubt(cast):
-    from ksame.scene.people import join
+    from ksame.scene.track import join_files
 
-    everyone = join([cast, cast], 0.45)
+    everyone = join_files([cast, cast], 0.45)
     assert everyone.people == ("P1", "P2", "P3", "U1", "U2")
     assert everyone.unsure == {"U1", "U2"}
     assert everyone.keys("P1") == [(0, "P1"), (1, "P1")]
@@ -237,7 +249,7 @@ def test_photographs_of_one_person_show_one_person(shared):
     too_many = []
     for file in files:
         picture = cv2.cvtColor(cv2.imread(str(file)), cv2.COLOR_BGR2RGB)
-        cast = look(clip([picture]), picture.shape[1::-1], still=True)
+        cast = find_tracks(clip([picture]), picture.shape[1::-1], still=True)
         largest = max(cast.tracks, key=lambda one: one.boxes[0, 2])
         assert largest.confirmed, file.name
         assert largest.meshed().all(), file.name

@@ -19,10 +19,10 @@ from ksame.scene.certificate import SceneCertificate, certify
 from ksame.scene.config import JobConfig
 from ksame.scene.decide import Decision, JudgeRecord, Plan, Treatment
 from ksame.scene.linkage import SceneLinkage, link
-from ksame.scene.people import Everyone
 from ksame.scene.render import MaskedInstead
 from ksame.scene.result import FileResult, JobResult
-from ksame.scene.sightings import Cast, Person, Track
+from ksame.scene.track import People
+from ksame.scene.track.tracks import Person, Track, Tracks
 from ksame.verification import certificate_of, verify
 
 FOLDER = Path("/nowhere/out")
@@ -46,13 +46,13 @@ def result(
     plans: Mapping[str, Plan], k_real: int | None, at_risk: tuple[AtRisk, ...] = (), likeness: float = 0.23456
 ) -> JobResult:
     names = list(plans)
-    cast = Cast((10, 10), 3, tuple(Person(n, None) for n in names), tuple(track(i, n) for i, n in enumerate(names)))
+    cast = Tracks((10, 10), 3, tuple(Person(n, None) for n in names), tuple(track(i, n) for i, n in enumerate(names)))
     done = FileResult(Path("/secret/ann.mp4"), FOLDER / "000001.mp4", 3, tuple(names), at_risk, {"000001.mp4": "ab"})
     replaced = {n: 0 for n in names if plans[n].treatment is Treatment.REPLACE}
     counted = {n: i % (k_real or 1) for i, n in enumerate(replaced)}
     judge = JudgeRecord(SFace.name, SFace.threshold)
     choice = Plan(plans, replaced, dict.fromkeys(replaced, likeness), counted, judge)
-    return JobResult((done,), {}, choice, Everyone({(0, n): n for n in names}), (cast,), 987654321)
+    return JobResult((done,), {}, choice, People({(0, n): n for n in names}), (cast,), 987654321)
 
 
 REPLACED = Decision(Treatment.REPLACE, None, HEAD)

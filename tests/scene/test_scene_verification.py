@@ -12,9 +12,9 @@ from ksame.scene.certificate import SceneCertificate, certify
 from ksame.scene.config import JobConfig
 from ksame.scene.decide import Decision, Plan, Treatment
 from ksame.scene.linkage import SceneLinkage
-from ksame.scene.people import Everyone
 from ksame.scene.result import FileResult, JobResult
-from ksame.scene.sightings import Cast, Person
+from ksame.scene.track import People
+from ksame.scene.track.tracks import Person, Tracks
 from ksame.verification import certificate_of, verify
 from scene_release import write_scene_release
 
@@ -191,9 +191,9 @@ def test_one_thing_said_twice_is_refused(released):
 def test_leaving_everyone_is_not_called_a_mask():
     place = Path("/nowhere/out/a.png")
     done = FileResult(Path("/in.png"), place, 1, ("P1",), (), {"a.png": "00"})
-    cast = Cast((8, 8), 1, (Person("P1", None),), ())
+    cast = Tracks((8, 8), 1, (Person("P1", None),), ())
     kept = Plan({"P1": Decision(Treatment.KEEP)})
-    made = certify(JobResult((done,), {}, kept, Everyone({(0, "P1"): "P1"}), (cast,), 5), JobConfig(), place.parent)
+    made = certify(JobResult((done,), {}, kept, People({(0, "P1"): "P1"}), (cast,), 5), JobConfig(), place.parent)
     assert "masked" not in made.statement
     assert "left as they are" in made.statement
 

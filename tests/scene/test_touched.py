@@ -6,10 +6,10 @@ import pytest
 from ksame.heads.invention import taken_away
 from ksame.heads.surrogate import draw_surrogate
 from ksame.scene.decide import Decision, Treatment
-from ksame.scene.looking import look
 from ksame.scene.media import Frame
 from ksame.scene.render import Mask, Renderer, changed_region
-from ksame.scene.sightings import Cast, Person, Track
+from ksame.scene.track import find_tracks
+from ksame.scene.track.tracks import Person, Track, Tracks
 from scene.walkers import background, clip, paste
 
 
@@ -18,7 +18,7 @@ def face_at(points=None):
     mesh = np.full((n, 478, 3), np.nan, dtype=np.float32) if points is None else points
     boxes = np.array([[30, 20, 24, 30]], dtype=np.float32)
     rest = np.zeros((n, 52), dtype=np.float32), np.zeros((n, 3), dtype=np.float32), np.zeros(n, dtype=np.uint8)
-    return Cast((96, 80), 1, (Person("P1", None),), (Track(1, "P1", 0, boxes, mesh, *rest),))
+    return Tracks((96, 80), 1, (Person("P1", None),), (Track(1, "P1", 0, boxes, mesh, *rest),))
 
 
 @pytest.mark.parametrize("method", ["fill", "blackout", "pixelate", "blur"])
@@ -48,7 +48,7 @@ def test_whatever_changes_is_touched_and_whoever_is_kept_is_not():
 def test_the_whole_region_of_an_invented_head_is_touched():
     picture = background((420, 260))
     paste(picture, 1, (200, 130), 180)
-    cast = look(clip([picture]), (420, 260))
+    cast = find_tracks(lambda start: clip([picture]), (420, 260))
     frame = Frame(0, 0.0, picture)
     (person,) = cast.people
     decision = Decision(Treatment.REPLACE, draw_surrogate(False, 1970.0, -0.5, np.random.default_rng(0)))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from ksame.errors import InputError
 from ksame.models import Source
-from ksame.scene.looking import load_cast, read_tracks, save_cast, write_tracks
-from ksame.scene.looking.editing import left_out, misnamed
-from ksame.scene.sightings import N_POINTS, Cast, Found, Person, Track
+from ksame.scene.track import load_tracks, read_tracks, save_tracks, write_tracks
+from ksame.scene.track.edits import left_out, misnamed
+from ksame.scene.track.tracks import N_POINTS, Found, Person, Track, Tracks
 
 
 def track(number, person, first, n, seed):
@@ -38,7 +38,7 @@ def cast():
     vector = np.ones(128) / np.sqrt(128)
     people = (Person("P1", vector, ((1, 3), (3, 41))), Person("P2", None))
     tracks = (track(1, "P1", 0, 5, 1), track(2, "P2", 3, 90, 2), track(3, "P1", 40, 4, 3))
-    return Cast((640, 480), 100, people, tracks, np.array([40]))
+    return Tracks((640, 480), 100, people, tracks, np.array([40]))
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_left_out_is_just_what_no_box_covers(first, n, gone, seed):
         for number, run in enumerate(runs)
     )
     people = tuple(Person(name, None) for name in sorted({part.person for part in parts}))
-    cast = Cast((640, 480), 100, people, parts, found=(Found("P1", first, whole.boxes),))
+    cast = Tracks((640, 480), 100, people, parts, found=(Found("P1", first, whole.boxes),))
     missing = sorted({first + i for i in range(len(whole))} - {first + i for i in rows})
     assert [(one.first, one.last) for one in left_out(cast)] == ([(missing[0], missing[-1])] if missing else [])
 
@@ -180,8 +180,8 @@ def test_what_is_no_such_file(tmp_path):
 
 def test_a_kept_cast_comes_back_bit_for_bit(cast, tmp_path):
     for name in ("a", "b"):
-        save_cast(cast, tmp_path / name)
-    read = load_cast(tmp_path / "a")
+        save_tracks(cast, tmp_path / name)
+    read = load_tracks(tmp_path / "a")
     for a, b in zip(cast.tracks, read.tracks, strict=True):
         for name in ("boxes", "points", "blendshapes", "poses", "source"):
             assert np.array_equal(getattr(a, name), getattr(b, name), equal_nan=name == "points")
@@ -191,11 +191,11 @@ def test_a_kept_cast_comes_back_bit_for_bit(cast, tmp_path):
 
 
 def test_a_folder_without_a_finished_cast(cast, tmp_path):
-    assert load_cast(tmp_path) is None
-    save_cast(cast, tmp_path)
+    assert load_tracks(tmp_path) is None
+    save_tracks(cast, tmp_path)
     (tmp_path / "boxes.npy").unlink()
     with pytest.raises(InputError, match="not the tracks of a recording"):
-        load_cast(tmp_path)
+        load_tracks(tmp_path)
 
 
 @pytest.mark.parametrize(

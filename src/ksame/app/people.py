@@ -22,9 +22,9 @@ from ksame.scene.frames import Frames
 from ksame.scene.job import find_people
 from ksame.scene.media import Media
 from ksame.scene.paths import Inputs
-from ksame.scene.people import Everyone
 from ksame.scene.review import Row, crop, sheet
-from ksame.scene.sightings import Cast, Track
+from ksame.scene.track import People
+from ksame.scene.track.tracks import Track, Tracks
 
 _THUMBNAILS = 3
 
@@ -79,7 +79,7 @@ def listing(inputs: Inputs, config: JobConfig, *, sheet: bool, tracks: Path | No
         return Listing(people, failed, _sheet(tracked, everyone) if sheet else None)
 
 
-def _listed(seen: Sequence[tuple[Media, Cast]], everyone: Everyone, name: str, key: tuple[int, str]) -> Listed:
+def _listed(seen: Sequence[tuple[Media, Tracks]], everyone: People, name: str, key: tuple[int, str]) -> Listed:
     media, cast = seen[key[0]]
     tracks = cast.of(key[1])
     seen_in = {frame for track in tracks for frame in range(track.first, track.end)}
@@ -106,7 +106,7 @@ def _time(media: Media, frame: int) -> float:
     return round(float(media.timestamp(frame).pts * media.time_base), 3)
 
 
-def _sheet(seen: Sequence[tuple[Media, Cast]], everyone: Everyone) -> ByteArray:
+def _sheet(seen: Sequence[tuple[Media, Tracks]], everyone: People) -> ByteArray:
     """Show every person a few times, where they are seen best."""
     spots: dict[int, dict[int, list[tuple[str, Track]]]] = defaultdict(lambda: defaultdict(list))
     for name in everyone.people:
@@ -127,7 +127,7 @@ def _sheet(seen: Sequence[tuple[Media, Cast]], everyone: Everyone) -> ByteArray:
     return sheet([Row((name,), shown) for name, shown in pictures.items()])
 
 
-def _best(cast: Cast, local: str) -> list[tuple[Track, int]]:
+def _best(cast: Tracks, local: str) -> list[tuple[Track, int]]:
     """Return where a person of one file is seen best: the sharpest frames, else the middle of the longest track."""
     person = next(person for person in cast.people if person.name == local)
     tracks = {track.number: track for track in cast.of(local)}

@@ -13,7 +13,7 @@ from ksame.scene.at_risk import WHOLE_FILE, AtRisk, count_risks
 from ksame.scene.decide import Treatment
 from ksame.scene.release import MediaRelease
 from ksame.scene.result import FileResult, JobResult
-from ksame.scene.sightings import in_order
+from ksame.scene.track.tracks import in_order
 
 _SHOWN = 20
 """Stretches at risk that are printed; the file has all of them."""

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ksame.arrays import ByteArray as ByteArray
-from ksame.arrays import FloatArray as FloatArray
-from ksame.arrays import IntArray as IntArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.errors import InputError
 from ksame.faces import checking
 

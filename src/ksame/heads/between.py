@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.models.finisher import Image
 from ksame.spaces.facemodel.geometry import EYES
 

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import ByteArray, FloatArray, IntArray
+from ksame.arrays import ByteArray, FloatArray, IntArray
 from ksame.heads.head import Head, Region, wearing
 from ksame.spaces.aam.warp import PiecewiseAffine
 from ksame.spaces.facemodel import face_model

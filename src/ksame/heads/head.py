@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray, IntArray
+from ksame.arrays import FloatArray, IntArray
 from ksame.heads.covers import HEAD, Cover
 from ksame.models import BLENDSHAPES
 from ksame.spaces.facemodel import face_model

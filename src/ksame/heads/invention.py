@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.heads.drawing import Looks, draw
 from ksame.heads.head import Head, Region, filled
 from ksame.models.finisher import SIZES, Finisher

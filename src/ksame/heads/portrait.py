@@ -8,7 +8,7 @@ from functools import lru_cache
 import cv2
 import numpy as np
 
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.heads.drawing import Looks
 from ksame.heads.head import Head, Region
 from ksame.heads.invention import Invention, invent, taken_away

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.heads.drawing import Looks
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.light import LUMA

@@ -14,8 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError, whole_number
-from ksame.faces.faceset import FloatArray
 from ksame.faces.filters import blur, pixelate
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.methods.base import Outcome, Problem, one_copy_each

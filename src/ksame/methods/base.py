@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray, IntArray, subject_means
+from ksame.arrays import FloatArray, IntArray
+from ksame.faces.faceset import subject_means
 from ksame.methods.grouping import squared_distances
 from ksame.privacy.models import PrivacyModel
 from ksame.progress import Track, silent

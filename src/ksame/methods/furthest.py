@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import GuaranteeError, InputError, parameter_error
-from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
 from ksame.parameters import Parameters, parameter
 from ksame.privacy.maps import ZeroRecognition

@@ -6,8 +6,8 @@ depend on the grouping (Newton et al. 2005, section 4.2: it is microaggregation)
 
 import numpy as np
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import parameter_error
-from ksame.faces.faceset import FloatArray, IntArray
 
 STRATEGIES = ("greedy", "mdav", "greedy+refine", "mdav+refine")
 

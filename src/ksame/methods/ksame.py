@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import GuaranteeError, UsageError, parameter_error
-from ksame.faces.faceset import FloatArray, IntArray
 from ksame.methods.base import Outcome, Problem
 from ksame.methods.grouping import STRATEGIES, group_means, partition, sse
 from ksame.parameters import Parameters, parameter

@@ -8,8 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import InputError, parameter_error
-from ksame.faces.faceset import FloatArray, IntArray, quantise
+from ksame.faces.faceset import quantise
 from ksame.methods.adhoc import Levelled, Pixelate, at, pixels
 from ksame.methods.base import Outcome, Problem, Written, equal_copies, one_copy_each
 from ksame.parameters import Parameters, parameter

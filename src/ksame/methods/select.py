@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ksame.arrays import IntArray
 from ksame.errors import InputError, KsameWarning, TooFewError, UsageError
-from ksame.faces.faceset import IntArray
 from ksame.methods.base import Method, Outcome, Problem
 from ksame.parameters import Parameters, parameter
 from ksame.privacy.models import PrivacyModel

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksame.faces.faceset import ByteArray
+from ksame.arrays import ByteArray
 from ksame.privacy.models import Evidence, patterns
 
 GREY_LEVELS = 2.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import ByteArray
+from ksame.arrays import ByteArray
 from ksame.privacy.models import Violation
 
 STATEMENT = (

@@ -23,8 +23,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray
 from ksame.errors import InputError, OutputError
-from ksame.faces.faceset import FaceSet, FloatArray, quantise
+from ksame.faces.faceset import FaceSet, quantise
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.faces.reading import StrPath
 from ksame.faces.registration import Template, register

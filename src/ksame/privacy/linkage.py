@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 from pydantic import Field
 
+from ksame.arrays import ByteArray
 from ksame.errors import InputError, UsageError
-from ksame.faces.faceset import ByteArray
 from ksame.faces.reading import StrPath, decode_png
 from ksame.files import write_atomic
 from ksame.privacy.documents import Document, Record, read_any, read_bytes

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.privacy.models import FACE_ONLY, Bound, Evidence, PrivacyModel, Violation
 from ksame.privacy.rounding import rough_down, rough_up
 from ksame.spaces.reference import FaceModels

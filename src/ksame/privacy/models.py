@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import ByteArray, FloatArray
 from ksame.errors import parameter_error
-from ksame.faces.faceset import ByteArray, FloatArray
 from ksame.spaces.reference import FaceModels
 
 FACE_ONLY = (

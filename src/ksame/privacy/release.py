@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ksame.arrays import ByteArray
 from ksame.errors import InputError, OutputError, PrivacyWarning, UsageError
-from ksame.faces.faceset import ByteArray, FaceSet
+from ksame.faces.faceset import FaceSet
 from ksame.faces.reading import StrPath, decode_png, encode_png
 from ksame.faces.sheet import contact_sheet
 from ksame.files import build_folder

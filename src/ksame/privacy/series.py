@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ksame.arrays import ByteArray
 from ksame.errors import GuaranteeError, InputError, UsageError
-from ksame.faces.faceset import ByteArray, FaceSet
+from ksame.faces.faceset import FaceSet
 from ksame.privacy.certificate import (
     Certificate,
     Check,

@@ -11,9 +11,9 @@ import numpy as np
 
 from ksame.errors import InputError
 from ksame.scene.decide import Decision, Treatment
-from ksame.scene.looking.editing import left_out
 from ksame.scene.render import MaskedInstead
-from ksame.scene.sightings import Cast
+from ksame.scene.track.edits import left_out
+from ksame.scene.track.tracks import Tracks
 
 _LONGEST = 1 << 30  # frames
 NO_FACE = "no face was found in this file"
@@ -73,7 +73,7 @@ def stretches(masked_instead: Iterable[MaskedInstead], times: Sequence[float]) -
     return tuple(sorted(risks, key=lambda risk: (risk.first, risk.person)))
 
 
-def without_faces(cast: Cast, times: Sequence[float]) -> tuple[AtRisk, ...]:
+def without_faces(cast: Tracks, times: Sequence[float]) -> tuple[AtRisk, ...]:
     """Return the whole file as one stretch if nobody is in it, else nothing."""
     if cast.tracks:
         return ()
@@ -159,7 +159,7 @@ class Shown:
 
 
 def shown(
-    cast: Cast, decisions: Mapping[str, Decision], span: tuple[float, float], times: Sequence[float]
+    cast: Tracks, decisions: Mapping[str, Decision], span: tuple[float, float], times: Sequence[float]
 ) -> tuple[Shown, ...]:
     """Return who is left as they are in at least one frame of a file.
 

@@ -12,10 +12,10 @@ from ksame.errors import UsageError, seed_number, whole_number
 from ksame.heads.covers import HEAD, Cover
 from ksame.recipes import METHODS
 from ksame.scene.decide import SOMEONE_ELSE, check_method
-from ksame.scene.looking import Looking
 from ksame.scene.media import DamagePolicy, EncoderConfig
 from ksame.scene.render import FILL, Mask
 from ksame.scene.store import key_of
+from ksame.scene.track import TrackerConfig
 from ksame.version import __version__
 
 MAX_WORKERS = 256
@@ -43,7 +43,7 @@ class JobConfig:
         Rectangles that are filled in all frames of all files.
     judged : bool
         Whether a recogniser judges the surrogates.
-    looking : Looking
+    tracker : TrackerConfig
     encoding : EncoderConfig
     workers : int, optional
         Files worked on at the same time; by default as many as keep all processors busy.
@@ -63,7 +63,7 @@ class JobConfig:
     span: tuple[float, float] = (0.0, np.inf)
     regions: tuple[tuple[float, float, float, float], ...] = ()
     judged: bool = True
-    looking: Looking = field(default_factory=Looking)
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
     encoding: EncoderConfig = field(default_factory=EncoderConfig)
     workers: int | None = None
     device: str = "auto"

@@ -6,13 +6,13 @@ import warnings
 from pathlib import Path
 
 from ksame.errors import InputError, PrivacyWarning
-from ksame.scene.looking import read_tracks
-from ksame.scene.looking.editing import left_out, misnamed
 from ksame.scene.media import Media
-from ksame.scene.sightings import Cast
+from ksame.scene.track import read_tracks
+from ksame.scene.track.edits import left_out, misnamed
+from ksame.scene.track.tracks import Tracks
 
 
-def tracks_for(tracks: Path, media: Media) -> Cast:
+def tracks_for(tracks: Path, media: Media) -> Tracks:
     """Read tracks, refuse those of another recording, and warn of whoever an edit left out or renamed."""
     cast = read_tracks(tracks, media.n_frames if media.exact else 2 * media.n_frames + 1000)
     if cast.size != media.size:

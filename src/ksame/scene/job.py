@@ -32,11 +32,8 @@ from ksame.scene.config import Job, JobConfig
 from ksame.scene.decide import Plan, decide, load_plan, save_plan
 from ksame.scene.edited import tracks_for
 from ksame.scene.frames import Frames
-from ksame.scene.looking import load_cast, look, write_tracks
-from ksame.scene.looking.storage import give_back_memory, share_memory
-from ksame.scene.looking.threads import one_opencv_thread
 from ksame.scene.media import Media, Output, WorkFolder, check_destination, check_requests, open_media
-from ksame.scene.people import Everyone, join
+from ksame.scene.memory import give_back_memory, one_opencv_thread, share_memory
 from ksame.scene.render import (
     Mask,
     MaskedInstead,
@@ -47,8 +44,9 @@ from ksame.scene.render import (
     render_frames,
 )
 from ksame.scene.result import FileResult, JobResult
-from ksame.scene.sightings import Cast, in_order
 from ksame.scene.store import OUTPUT, PLAN, TRACKS, Store, can_resume, key_of
+from ksame.scene.track import People, find_tracks, join_files, load_tracks, save_tracks, write_tracks
+from ksame.scene.track.tracks import Tracks, in_order
 from ksame.scene.workers import CancelToken, picture_pool
 from ksame.version import __version__
 
@@ -144,7 +142,7 @@ def run(job: Job, *, progress: Progress = silent, on_done: Callable[[JobResult],
     return result
 
 
-def find_people(job: Job, *, progress: Progress = silent) -> tuple[list[tuple[Media, Cast]], Everyone, dict[Path, str]]:
+def find_people(job: Job, *, progress: Progress = silent) -> tuple[list[tuple[Media, Tracks]], People, dict[Path, str]]:
     """Return who is where in the files of a job, who is who in all of them, and which could not be read.
 
     Nothing is written but to the job's work folder; its outputs are not looked at.
@@ -155,13 +153,13 @@ def find_people(job: Job, *, progress: Progress = silent) -> tuple[list[tuple[Me
     with picture_pool() as pictures:
         casts = _track_all(_Run(job, store, progress, CancelToken(), SFace(), workers, pictures), files, failed)
     tracked = [(file.media, casts[file.number]) for file in files if file.number in casts]
-    return tracked, join([cast for _, cast in tracked], job.config.looking.same_person), failed
+    return tracked, join_files([cast for _, cast in tracked], job.config.tracker.same_person), failed
 
 
 def _run(run: _Run, files: list[_File], failed: dict[Path, str]) -> JobResult:
     casts = _track_all(run, files, failed)
     files = [file for file in files if file.number in casts]
-    everyone = join([casts[file.number] for file in files], run.config.looking.same_person)
+    everyone = join_files([casts[file.number] for file in files], run.config.tracker.same_person)
     run.recogniser.forget()  # deciding loads the recogniser that judges
     plan, key = _decide(run, files, casts, everyone)
     give_back_memory()
@@ -209,10 +207,10 @@ def _check_outputs(job: Job, files: Sequence[_File]) -> None:
     check_requests([file.media for file in files], job.config.encoding, job.config.regions)
 
 
-def _track_all(run: _Run, files: Sequence[_File], failed: dict[Path, str]) -> dict[int, Cast]:
+def _track_all(run: _Run, files: Sequence[_File], failed: dict[Path, str]) -> dict[int, Tracks]:
     """Find everyone in every file; files of a batch that turn out to be damaged are added to ``failed``."""
 
-    def track(file: _File) -> Cast | InputError:
+    def track(file: _File) -> Tracks | InputError:
         try:
             return _track(run, file)
         except InputError as error:
@@ -235,24 +233,29 @@ def _track_all(run: _Run, files: Sequence[_File], failed: dict[Path, str]) -> di
     return casts
 
 
-def _track(run: _Run, file: _File) -> Cast:
+def _track(run: _Run, file: _File) -> Tracks:
     """Find everyone in one file, or read who is where from tracks that a person has edited."""
     edited, media = run.job.tracks, file.media
     if edited is not None and edited.exists():
         return tracks_for(edited, media)
-    key = key_of(media.fingerprint, asdict(run.config.looking), __version__)
+    key = key_of(media.fingerprint, asdict(run.config.tracker), __version__)
     folder = run.store.place(TRACKS, file.number)
-    cast = load_cast(folder) if run.store.value(TRACKS, file.number, key) is not None else None
+    cast = load_tracks(folder) if run.store.value(TRACKS, file.number, key) is not None else None
     if cast is None:
-        cast = look(
-            Frames(media),
+        still = media.kind == "photograph"
+        cast = find_tracks(
+            lambda start: Frames(media, start),
             media.size,
-            folder,
-            run.config.looking,
-            still=media.kind == "photograph",
+            None if still else folder,
+            run.config.tracker,
+            still=still,
             recogniser=run.recogniser,
-            track=run.inner(),
+            map=run.pictures.map,
+            progress=run.inner(),
         )
+        if still:
+            save_tracks(cast, folder)
+        give_back_memory()
         run.store.finish(TRACKS, file.number, key)
     if edited is not None:
         write_tracks(replace(cast, source=media.fingerprint), edited)
@@ -260,7 +263,7 @@ def _track(run: _Run, file: _File) -> Cast:
     return cast
 
 
-def _decide(run: _Run, files: Sequence[_File], casts: Mapping[int, Cast], everyone: Everyone) -> tuple[Plan, str]:
+def _decide(run: _Run, files: Sequence[_File], casts: Mapping[int, Tracks], everyone: People) -> tuple[Plan, str]:
     """Decide who becomes whom, or read it from the store; return also a hash of what it was decided from."""
     names = [[number, local, name] for (number, local), name in everyone.names.items()]
     edited = None if run.job.tracks is None else sha256_of(run.job.tracks)
@@ -282,7 +285,7 @@ def _decide(run: _Run, files: Sequence[_File], casts: Mapping[int, Cast], everyo
     return plan, key
 
 
-def _write(run: _Run, file: _File, cast: Cast, names: Mapping[str, str], plan: Plan, key: str) -> FileResult:
+def _write(run: _Run, file: _File, cast: Tracks, names: Mapping[str, str], plan: Plan, key: str) -> FileResult:
     """Render and write one file; what stands complete under its final name is not written again."""
     people = tuple(sorted(set(names.values()), key=in_order))
     note = run.store.value(OUTPUT, file.number, key)

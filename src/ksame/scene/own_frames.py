@@ -10,17 +10,16 @@ from contextlib import closing
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from ksame.arrays import ByteArray
 from ksame.errors import InputError, PrivacyWarning, seed_number
-from ksame.faces.faceset import ByteArray
 from ksame.models.finisher import finisher
 from ksame.recipes import METHODS
 from ksame.scene.at_risk import stretches
 from ksame.scene.config import JobConfig
 from ksame.scene.decide import decide
-from ksame.scene.looking import look
 from ksame.scene.media import Frame
-from ksame.scene.people import join
 from ksame.scene.render import Mask, Renderer, rectangle, render_frames
+from ksame.scene.track import find_tracks, join_files
 from ksame.scene.workers import picture_pool
 
 
@@ -62,8 +61,11 @@ def deidentify_frames(
         return []
     height, width = given[0].pixels.shape[:2]
     with picture_pool() as pictures, threadpool_limits(1, "blas"):
-        cast = look(given, (width, height), options=config.looking, still=len(given) == 1)
-        everyone = join([cast], config.looking.same_person)
+        still = len(given) == 1
+        cast = find_tracks(
+            lambda start: given[start:], (width, height), None, config.tracker, still=still, map=pictures.map
+        )
+        everyone = join_files([cast], config.tracker.same_person)
         plan = decide(
             [(given, cast)],
             everyone,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ksame.scene.at_risk import AtRisk, Shown
 from ksame.scene.decide import Plan
-from ksame.scene.people import Everyone
-from ksame.scene.sightings import Cast
+from ksame.scene.track import People
+from ksame.scene.track.tracks import Tracks
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,8 @@ class JobResult:
     failed : mapping of source to reason
         Files for which nothing was written.
     plan : Plan
-    everyone : Everyone
-    casts : tuple of Cast
+    everyone : People
+    casts : tuple of Tracks
         Who is where in each file that was written; on disk, and gone with the work in progress.
     seed : int
     """
@@ -61,8 +61,8 @@ class JobResult:
     files: tuple[FileResult, ...]
     failed: Mapping[Path, str]
     plan: Plan
-    everyone: Everyone
-    casts: tuple[Cast, ...]
+    everyone: People
+    casts: tuple[Tracks, ...]
     seed: int
 
     @property

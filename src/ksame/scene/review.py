@@ -13,14 +13,14 @@ import cv2
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from ksame.faces.faceset import ByteArray
+from ksame.arrays import ByteArray
 from ksame.files import atomic_path
 from ksame.models import Face, Recogniser, SFace, five_points
 from ksame.pictures import PICTURE_SUFFIXES, save_picture
 from ksame.scene.decide import Treatment
 from ksame.scene.media import open_media
 from ksame.scene.result import JobResult
-from ksame.scene.sightings import Track
+from ksame.scene.track.tracks import Track
 
 SIDE = 176
 """Pixels of one picture on a sheet."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ksame.arrays import ByteArray
 from ksame.errors import InputError
-from ksame.faces.faceset import ByteArray
 from ksame.faces.reading import decode_png, is_bare_png
 from ksame.faces.sheet import contact_sheet
 from ksame.privacy.certificate import LEARNED_ON, Certificate, Check, Series

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ksame.faces.faceset import ByteArray
+from ksame.arrays import ByteArray
 from ksame.models import Face, FaceDetector
 from ksame.scene.decide.subject import Subject
-from ksame.scene.looking import Looking
-from ksame.scene.looking.confirming import Examiner
-from ksame.scene.looking.detecting import search_near
+from ksame.scene.observe import DetectorConfig
+from ksame.scene.observe.confirm import Examiner
+from ksame.scene.observe.detect import search_near
 
 
 class PersonConfirmation:
@@ -26,22 +26,22 @@ class PersonConfirmation:
 
     Parameters
     ----------
-    options : Looking
+    config : DetectorConfig
         ``again`` and ``second`` are what the opinions must reach; see there for the measurement.
     """
 
-    def __init__(self, options: Looking) -> None:
-        self._options = options
+    def __init__(self, config: DetectorConfig) -> None:
+        self._config = config
         self._detector = FaceDetector()
         self._examiner = Examiner(self._detector)
 
     def confirms(self, rgb: ByteArray, face: Face) -> bool:
         """Tell whether a face in a frame, (height, width, 3), is a person's beyond doubt."""
-        detection = search_near(self._detector, rgb, np.array(face.box), face.roll, self._options.low)
+        detection = search_near(self._detector, rgb, np.array(face.box), face.roll, self._config.low)
         if detection is None or not face.confirmed:
             return False
         opinions = self._examiner.examine(rgb, detection)
-        return opinions.again >= self._options.again and opinions.second >= self._options.second
+        return opinions.again >= self._config.again and opinions.second >= self._config.second
 
 
 def distinct(people: Sequence[Subject], threshold: float) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.heads.covers import HEAD, Cover
 from ksame.heads.head import Head, Region, wearing
 from ksame.heads.invention import Invention, invent, taken_away

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksame.faces.faceset import FloatArray, IntArray
+from ksame.arrays import FloatArray, IntArray
 from ksame.heads import Head, expression_of, neutral_shape
 from ksame.models import Source
-from ksame.scene.sightings import Track
+from ksame.scene.track.tracks import Track
 
 _SAMPLES = 7  # frames over which a neutral shape is averaged, by choice
 _FRONTAL = 30.0  # degrees of yaw within which a frame is good for an average, by choice

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ksame.arrays import FloatArray
 from ksame.errors import whole_number
-from ksame.faces.faceset import FloatArray
 from ksame.heads.surrogate import modelled
 from ksame.methods import Method, Problem
 from ksame.models import RECOGNISERS
@@ -25,8 +25,8 @@ from ksame.scene.decide.subject import Subject
 from ksame.scene.decide.surrogates import Group, choose_surrogates
 from ksame.scene.decide.views import FileViews, collect_views, subjects_of
 from ksame.scene.media import Frame
-from ksame.scene.people import Everyone
-from ksame.scene.sightings import Cast
+from ksame.scene.track import People
+from ksame.scene.track.tracks import Tracks
 from ksame.spaces.facemodel import face_model
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ MapFiles = Callable[[Callable[[Any], FileViews], Sequence[Any], str], list[FileV
 
 
 def decide(
-    files: Sequence[tuple[Iterable[Frame], Cast]],
-    everyone: Everyone,
+    files: Sequence[tuple[Iterable[Frame], Tracks]],
+    everyone: People,
     config: JobConfig,
     seed: int,
     *,
@@ -55,9 +55,9 @@ def decide(
 
     Parameters
     ----------
-    files : sequence of (iterable of Frame, Cast)
+    files : sequence of (iterable of Frame, Tracks)
         Frames are gone through once, up to the last that is needed.
-    everyone : Everyone
+    everyone : People
         Who is who in these files.
     config : JobConfig
     seed : int
@@ -78,9 +78,9 @@ def decide(
     if METHODS[config.method].masks:
         return make_plan(wishes, (), None, rng, config, executor)
     judge = Judge(RECOGNISERS[JUDGE].build(), finisher(config.device), config.cover)
-    confirmation = PersonConfirmation(config.looking)
+    confirmation = PersonConfirmation(config.tracker.detector)
 
-    def views(file: tuple[Iterable[Frame], Cast]) -> FileViews:
+    def views(file: tuple[Iterable[Frame], Tracks]) -> FileViews:
         return collect_views(*file, judge.recogniser, confirmation)
 
     subjects = subjects_of(map_files(views, files, "reading faces"), everyone)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray, IntArray
+from ksame.arrays import FloatArray, IntArray
 from ksame.heads.surrogate import Surrogate, draw_surrogate
 from ksame.progress import Track as Progress
 from ksame.progress import silent

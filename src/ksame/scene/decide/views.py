@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.heads.head import EXPRESSION, Head, Region, expression_of
 from ksame.heads.surrogate import tone_of
 from ksame.models import Recogniser, five_points
@@ -17,8 +17,8 @@ from ksame.scene.decide.counting import PersonConfirmation
 from ksame.scene.decide.neutral import neutral_of
 from ksame.scene.decide.subject import Subject, View
 from ksame.scene.media import Frame
-from ksame.scene.people import Everyone
-from ksame.scene.sightings import Cast, Track
+from ksame.scene.track import People
+from ksame.scene.track.tracks import Track, Tracks
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import genders
 
@@ -66,7 +66,7 @@ class FileViews:
 
 
 def collect_views(
-    frames: Iterable[Frame], cast: Cast, recogniser: Recogniser, confirmation: PersonConfirmation
+    frames: Iterable[Frame], cast: Tracks, recogniser: Recogniser, confirmation: PersonConfirmation
 ) -> FileViews:
     """Take views of everyone and read gender, age and skin tone from them.
 
@@ -109,7 +109,7 @@ def read(pixels: ByteArray, points: FloatArray, blendshapes: FloatArray) -> Read
     return Reading(code, tone_of(255 * model.warp.image(rows)))
 
 
-def subjects_of(files: Sequence[FileViews], everyone: Everyone) -> list[Subject]:
+def subjects_of(files: Sequence[FileViews], everyone: People) -> list[Subject]:
     """Gather views and codes of everyone over all files of a batch, in its order."""
     model = face_model()
     subjects = []

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.models import Face
 from ksame.spaces.facemodel.geometry import OUTLINE, with_forehead
 

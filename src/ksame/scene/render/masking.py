@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ksame.arrays import ByteArray
 from ksame.errors import UsageError
-from ksame.faces.faceset import ByteArray
 from ksame.methods.adhoc import scaled
 from ksame.models import Face
 from ksame.recipes import for_scenes

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.heads.between import FinishedHead, between
 from ksame.heads.head import Head, Region, wearing
 from ksame.heads.invention import Invention, invent, taken_away
@@ -18,7 +18,7 @@ from ksame.scene.decide import Decision, Treatment, neutral_of
 from ksame.scene.media import Frame
 from ksame.scene.render.filling import fill, outline_of
 from ksame.scene.render.masking import Mask
-from ksame.scene.sightings import NOT_SURE, Cast
+from ksame.scene.track.tracks import NOT_SURE, Tracks
 
 MAX_YAW = 65.0
 """Degrees beyond which a turned head is masked: nothing like it was among what the finisher learned from."""
@@ -75,7 +75,7 @@ class Renderer:
 
     Parameters
     ----------
-    cast : Cast
+    cast : Tracks
     decisions : mapping of person to Decision
         For everyone in the cast.
     mask : Mask
@@ -90,7 +90,7 @@ class Renderer:
         Invents heads; the one that comes with ksame by default.
     """
 
-    cast: Cast
+    cast: Tracks
     decisions: Mapping[str, Decision]
     mask: Mask = field(default_factory=Mask)
     span: tuple[float, float] = (0.0, np.inf)

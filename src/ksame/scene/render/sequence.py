@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future
 
-from ksame.faces.faceset import ByteArray
+from ksame.arrays import ByteArray
 from ksame.scene.media import Frame
 from ksame.scene.render.renderer import Keyframe, Renderer
 

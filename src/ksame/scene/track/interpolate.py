@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import FloatArray
+from ksame.arrays import FloatArray
 from ksame.geometry import grown
 from ksame.models import Source
-from ksame.scene.looking.options import Looking
-from ksame.scene.looking.smoothing import CONTEXT, smooth
-from ksame.scene.looking.storage import BLENDSHAPES, BOX, POINTS, POSE, SMALL
-from ksame.scene.sightings import N_POINTS
+from ksame.scene.track.config import TrackerConfig
+from ksame.scene.track.smooth import CONTEXT, smooth
+from ksame.scene.track.storage import BLENDSHAPES, BOX, POINTS, POSE, SMALL
+from ksame.scene.track.tracks import N_POINTS
 
 _SLACK = 7.0  # degrees that a head must turn back before its mesh is believed again
 _FLICKER = 3  # frames; meshes for fewer among frames without are dropped
@@ -31,7 +31,7 @@ _CHUNK = 256  # rows smoothed at a time
 
 
 @dataclass(eq=False)
-class Plan:
+class Filled:
     """A track without gaps, but for its points.
 
     Attributes
@@ -40,7 +40,7 @@ class Plan:
     lead : int
         Filled frames before the first that was seen.
     boxes, poses, blendshapes, source : ndarray
-        As in :class:`ksame.scene.sightings.Track`.
+        As in :class:`ksame.scene.track.Track`.
     meshed : ndarray of shape (n_frames,)
         Where points will be.
     measured : ndarray of shape (n_frames,)
@@ -60,9 +60,9 @@ class Plan:
         return len(self.boxes)
 
 
-def plan(
-    rows: NDArray[np.float32], first: int, shot: tuple[int, int], options: Looking, *, confirmed: bool = True
-) -> Plan:
+def fill(
+    rows: NDArray[np.float32], first: int, shot: tuple[int, int], config: TrackerConfig, *, confirmed: bool = True
+) -> Filled:
     """Fill the gaps of a track.
 
     Parameters
@@ -73,16 +73,16 @@ def plan(
         Number of the first row's frame.
     shot : (int, int)
         First frame of the shot, and the first of the next.
-    options : Looking
+    config : TrackerConfig
     confirmed : bool
         Whether it surely is a face.
     """
     small = np.array(rows[:, SMALL], dtype=np.float64)
-    lead = min(options.margin, first - shot[0])
-    trail = min(options.margin, shot[1] - first - len(rows))
+    lead = min(config.margin, first - shot[0])
+    trail = min(config.margin, shot[1] - first - len(rows))
     small = np.pad(small, ((lead, trail), (0, 0)), constant_values=np.nan)
     seen = ~np.isnan(small[:, 0])
-    measured = _believed(small[:, POSE], options) if confirmed else np.zeros(len(small), dtype=bool)
+    measured = _believed(small[:, POSE], config) if confirmed else np.zeros(len(small), dtype=bool)
     at = np.arange(len(small))
     boxes = np.stack([np.interp(at, at[seen], column) for column in small[seen][:, BOX].T], axis=1)
     meshed = measured.copy()
@@ -97,28 +97,28 @@ def plan(
     growth = np.where(seen, _SEEN, np.minimum(_FILLED + _MORE * away, _MOST)) if confirmed else np.ones(len(small))
     boxes = np.where(meshed[:, None], boxes, grown(boxes, growth))
     source = np.where(seen & (measured | ~meshed), Source.DETECTED, Source.INTERPOLATED).astype(np.uint8)
-    return Plan(first - lead, lead, boxes, poses, blendshapes, source, meshed, measured)
+    return Filled(first - lead, lead, boxes, poses, blendshapes, source, meshed, measured)
 
 
-def write_points(rows: NDArray[np.float32], plan: Plan, out: NDArray[np.float32]) -> None:
+def write_points(rows: NDArray[np.float32], filled: Filled, out: NDArray[np.float32]) -> None:
     """Write the points of a track, smoothed and bridged, NaN where there are none.
 
     Parameters
     ----------
     rows : ndarray of shape (n_rows, WIDTH)
-    plan : Plan
-    out : ndarray of shape (len(plan), 478, 3)
+    filled : Filled
+    out : ndarray of shape (len(filled), 478, 3)
     """
-    for begin in range(0, len(plan), _CHUNK):
+    for begin in range(0, len(filled), _CHUNK):
         out[begin : begin + _CHUNK] = np.nan
-    for begin, end in runs(plan.measured):
+    for begin, end in runs(filled.measured):
         for start in range(begin, end, _CHUNK):
             stop = min(start + _CHUNK, end)
             low, high = max(begin, start - CONTEXT), min(end, stop + CONTEXT)
-            part = rows[low - plan.lead : high - plan.lead, POINTS].reshape(-1, N_POINTS, 3)
+            part = rows[low - filled.lead : high - filled.lead, POINTS].reshape(-1, N_POINTS, 3)
             even = smooth(np.asarray(part, dtype=np.float64), head=low == begin, tail=high == end)
             out[start:stop] = even[start - low : stop - low]
-    for begin, end in runs(plan.meshed & ~plan.measured):
+    for begin, end in runs(filled.meshed & ~filled.measured):
         share = (np.arange(begin, end) - begin + 1)[:, None, None] / (end - begin + 1)
         out[begin:end] = (1 - share) * out[begin - 1] + share * out[end]
 
@@ -136,12 +136,12 @@ def runs(flags: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
         yield int(begin), int(end)
 
 
-def _believed(poses: FloatArray, options: Looking) -> NDArray[np.bool_]:
+def _believed(poses: FloatArray, config: TrackerConfig) -> NDArray[np.bool_]:
     """Tell which meshes are of heads not turned too far; with slack, so that it does not flicker."""
     believed = np.zeros(len(poses), dtype=bool)
     slack = 0.0
     for i, (yaw, pitch, _) in enumerate(poses):
-        believed[i] = abs(yaw) <= options.yaw - slack and abs(pitch) <= options.pitch - slack  # false for NaN
+        believed[i] = abs(yaw) <= config.yaw - slack and abs(pitch) <= config.pitch - slack  # false for NaN
         slack = 0.0 if believed[i] else _SLACK
     if len(believed) > 2 * _FLICKER:
         for begin, end in list(runs(believed)):

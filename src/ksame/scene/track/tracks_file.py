@@ -35,7 +35,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ksame.errors import InputError, OutputError
 from ksame.models import Source
 from ksame.privacy.documents import read_bytes, read_document
-from ksame.scene.sightings import N_POINTS, Cast, Found, Person, Track
+from ksame.scene.track.tracks import N_POINTS, Found, Person, Track, Tracks
 
 SCHEMA, VERSION = "ksame/tracks", 2
 _BLOCK = 64  # frames whose meshes are packed together
@@ -96,7 +96,7 @@ class _File(_Strict):
     found: list[_Found]
 
 
-def write_tracks(cast: Cast, path: Path) -> None:
+def write_tracks(cast: Tracks, path: Path) -> None:
     """Write a cast as JSON.
 
     Raises
@@ -119,7 +119,7 @@ def write_tracks(cast: Cast, path: Path) -> None:
         partial.unlink(missing_ok=True)
 
 
-def read_tracks(path: Path, longest: int = _LONGEST) -> Cast:
+def read_tracks(path: Path, longest: int = _LONGEST) -> Tracks:
     """Read a cast from JSON, perhaps edited.
 
     Parameters
@@ -143,7 +143,7 @@ def read_tracks(path: Path, longest: int = _LONGEST) -> Cast:
         raise InputError(f"{path}: {error}") from error
 
 
-def _lines(cast: Cast) -> Iterator[str]:
+def _lines(cast: Tracks) -> Iterator[str]:
     top = {"schema": SCHEMA, "version": VERSION, "source": cast.source}
     top |= {"size": list(cast.size), "n_frames": cast.n_frames}
     yield json.dumps(top | {"cuts": cast.cuts.tolist()}, indent=1)[:-2] + ',\n "people": [\n'
@@ -177,7 +177,7 @@ def _lines(cast: Cast) -> Iterator[str]:
     yield " ]\n}\n"
 
 
-def _as_found(cast: Cast) -> tuple[Found, ...]:
+def _as_found(cast: Tracks) -> tuple[Found, ...]:
     if cast.found is not None:
         return cast.found
     return tuple(Found(track.person, track.first, track.boxes, track.confirmed) for track in cast.tracks)
@@ -240,7 +240,7 @@ def _found(one: _Found, n_frames: int) -> Found:
     return Found(one.person, one.first, boxes.astype(np.float32), one.confirmed)
 
 
-def _cast(content: _File) -> Cast:
+def _cast(content: _File) -> Tracks:
     if min(content.size) < 1:
         raise InputError(f"The size must be positive. Got {content.size}.")
     for kind, names in (
@@ -266,7 +266,7 @@ def _cast(content: _File) -> Cast:
         people.append(Person(person.name, embedding, best))
     cuts = np.array(content.cuts, dtype=np.intp)
     found = tuple(_found(one, content.n_frames) for one in content.found)
-    return Cast(content.size, content.n_frames, tuple(people), tracks, cuts, found, content.source)
+    return Tracks(content.size, content.n_frames, tuple(people), tracks, cuts, found, content.source)
 
 
 def _is_good(track: Track, frame: int, person: str) -> bool:

@@ -8,10 +8,10 @@ small, and kept where it is large, so that blinks and speech survive. Eyelids an
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.signal import savgol_coeffs
 
-from ksame.faces.faceset import FloatArray
-from ksame.scene.sightings import N_POINTS
+from ksame.arrays import FloatArray
+from ksame.scene.track.tracks import N_POINTS
 
 # fmt: off
 _LIPS = (
@@ -49,12 +49,12 @@ def smooth(points: FloatArray, *, head: bool = True, tail: bool = True) -> Float
     depth = np.abs(points[:, 33, 2] - points[:, 263, 2])[:, None, None]
     size = np.hypot(eyes, depth)  # of the head, however it is turned
     out = points.copy()
-    for some, half, noise in ((~_QUICK, _CALM_HALF, _CALM_NOISE), (_QUICK, _QUICK_HALF, _QUICK_NOISE)):
-        raw = points[:, some]
+    for which, half, noise in ((~_QUICK, _CALM_HALF, _CALM_NOISE), (_QUICK, _QUICK_HALF, _QUICK_NOISE)):
+        raw = points[:, which]
         even = _parabola(raw, half, head=head, tail=tail)
         rest = raw - even
         far = np.sqrt((rest[..., :2] ** 2).sum(axis=-1, keepdims=True)) / (noise * size)
-        out[:, some] = even + rest * np.clip(2 * far - 1, 0, 1)
+        out[:, which] = even + rest * np.clip(2 * far - 1, 0, 1)
     return out
 
 
@@ -63,7 +63,7 @@ def _parabola(values: FloatArray, half: int, *, head: bool, tail: bool) -> Float
     n = len(values)
     out = values.copy()
     for reach in range(2, half + 1):
-        weights = _weights(reach)
+        weights = savgol_coeffs(2 * reach + 1, 2)
         low, high = reach, n - reach
         if high <= low:
             break
@@ -75,16 +75,3 @@ def _parabola(values: FloatArray, half: int, *, head: bool, tail: bool) -> Float
                 for w, shift in zip(weights, range(-reach, reach + 1), strict=True)
             )
     return out
-
-
-def _weights(half: int) -> NDArray[np.float64]:
-    """Return the weights of the Savitzky-Golay filter of order 2.
-
-    Examples
-    --------
-    >>> (_weights(2) * 35).round(6).tolist()
-    [-3.0, 12.0, 17.0, 12.0, -3.0]
-    """
-    at = np.arange(-half, half + 1, dtype=np.float64)
-    powers = np.stack([np.ones_like(at), at, at**2], axis=1)
-    return np.asarray(np.linalg.pinv(powers)[0])

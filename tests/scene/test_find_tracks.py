@@ -1,15 +1,28 @@
-"""Pass 1 on clips of people who do not exist."""
+"""Finding tracks in clips of people who do not exist."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ksame.errors import InputError, UsageError
 from ksame.models import Source
-from ksame.scene.looking import Looking, load_cast, look
+from ksame.scene.observe import DetectorConfig
+from ksame.scene.track import TrackerConfig, load_tracks
+from ksame.scene.track import find_tracks as find_in
 from scene.walkers import background, clip, paste
 
 SIZE = (320, 240)
-QUICK = Looking(tiny_every=0)
+QUICK = DetectorConfig(tiny_every=0)
+MARGIN = TrackerConfig().margin
+
+
+def find_tracks(frames, size, work=None, detector=None, tracker=None, **kwargs):
+    """Find tracks in frames that can be gone through again."""
+    kept = list(frames)
+    config = replace(tracker or TrackerConfig(), detector=detector or DetectorConfig())
+    return find_in(lambda start: kept[start:], size, work, config, **kwargs)
 
 
 def walk(n, paths, size=SIZE, seed=0):
@@ -41,7 +54,7 @@ def two():
 
 @pytest.fixture(scope="module")
 def cast(two):
-    return look(clip(two), SIZE, None, QUICK)
+    return find_tracks(clip(two), SIZE, None, QUICK)
 
 
 def test_everyone_is_found_in_every_frame(cast):
@@ -62,8 +75,8 @@ def test_a_face_is_followed_back_to_where_it_appeared(cast):
     second = cast.tracks[1]
     seen = second.first + np.flatnonzero(second.source == Source.DETECTED)
     assert seen[0] == 7, "detection is due in frame 9, but the face is there from frame 7 on"
-    assert second.first == 7 - QUICK.margin, "frames before are filled"
-    assert not second.meshed()[: QUICK.margin].any()
+    assert second.first == 7 - MARGIN, "frames before are filled"
+    assert not second.meshed()[:MARGIN].any()
     assert all(s.mesh is None for t in range(1, 7) if (s := second.at(t)) is not None)
 
 
@@ -86,7 +99,8 @@ def test_the_best_faces_have_a_mesh(cast):
 
 
 def test_threads_do_not_change_the_result(two, cast, tmp_path):
-    other = look(clip(two), SIZE, tmp_path, Looking(tiny_every=0, threads=1))
+    with ThreadPoolExecutor(3) as pool:
+        other = find_tracks(clip(two), SIZE, tmp_path, QUICK, map=pool.map)
     for a, b in zip(cast.tracks, other.tracks, strict=True):
         for name in ("boxes", "points", "blendshapes", "poses", "source"):
             assert np.array_equal(getattr(a, name), getattr(b, name), equal_nan=name == "points"), name
@@ -96,30 +110,30 @@ def test_threads_do_not_change_the_result(two, cast, tmp_path):
 
 def test_the_same_clip_gives_the_same_bytes(two, tmp_path):
     for name in ("a", "b"):
-        look(clip(two[:8]), SIZE, tmp_path / name, QUICK)
+        find_tracks(clip(two[:8]), SIZE, tmp_path / name, QUICK)
     files = sorted(path.name for path in (tmp_path / "a").iterdir())
-    assert files == ["blendshapes.npy", "boxes.npy", "cast.json", "points.npy", "poses.npy", "source.npy"]
+    assert files == ["blendshapes.npy", "boxes.npy", "points.npy", "poses.npy", "source.npy", "tracks.json"]
     for file in files:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
-def test_looking_again_begins_anew(two, tmp_path):
-    look(clip(two[:6]), SIZE, tmp_path, QUICK)
-    assert load_cast(tmp_path) is not None
+def test_tracking_again_begins_anew(two, tmp_path):
+    find_tracks(clip(two[:6]), SIZE, tmp_path, QUICK)
+    assert load_tracks(tmp_path) is not None
 
     def broken():
         yield from clip(two[:4])
         raise RuntimeError("the disk is gone")
 
     with pytest.raises(RuntimeError, match="the disk is gone"):
-        look(broken(), SIZE, tmp_path, QUICK)
-    assert load_cast(tmp_path) is None, "an interrupted look leaves nothing that seems finished"
+        find_in(lambda start: broken(), SIZE, tmp_path, TrackerConfig(detector=QUICK))
+    assert load_tracks(tmp_path) is None, "an interrupted run leaves nothing that seems finished"
 
 
 def test_a_track_ends_at_a_cut():
     before = walk(9, [(0, (80, 120), (90, 120), 130, range(9))])
     after = walk(9, [(1, (90, 120), (100, 120), 130, range(9))], seed=3)
-    cast = look(clip(before + after), SIZE, None, QUICK)
+    cast = find_tracks(clip(before + after), SIZE, None, QUICK)
     assert cast.cuts.tolist() == [9]
     assert [(track.first, track.end) for track in cast.tracks] == [(0, 9), (9, 18)]
     assert len(cast.people) == 2
@@ -130,7 +144,7 @@ def test_who_jumps_in_the_last_frame_of_a_shot_is_seen_there(length):
     before = walk(length, [(0, (90, 120), (90, 120), 130, range(length))])
     before[-1] = walk(1, [(0, (110, 120), (110, 120), 130, range(1))])[0]
     after = walk(9, [(1, (90, 120), (100, 120), 130, range(9))], seed=3)
-    cast = look(clip(before + after), SIZE, None, QUICK)
+    cast = find_tracks(clip(before + after), SIZE, None, QUICK)
     assert cast.cuts.tolist() == [length]
     assert abs(middle(cast.at(length - 1)[0])[0] - 110) < 10
 
@@ -143,7 +157,7 @@ def test_a_small_face_in_the_last_frames_of_a_shot_is_found(length, cut):
     for picture in pictures[-4:]:
         paste(picture, 1, (460, 120), 34)
     other = 255 - background(size, seed=9)
-    cast = look(clip(pictures + [other] * 8 if cut else pictures), size, options=Looking(tiny_every=0))
+    cast = find_tracks(clip(pictures + [other] * 8 if cut else pictures), size, detector=DetectorConfig(tiny_every=0))
     assert cast.cuts.tolist() == [length] * cut
     seen = [face for face in cast.at(length - 1) if np.abs(middle(face) - (460, 120)).max() < 15]
     assert len(seen) == 1
@@ -153,14 +167,14 @@ def test_someone_who_comes_back_is_the_same_person():
     nobody = walk(1, [])
     there = walk(9, [(2, (80, 120), (90, 120), 130, range(9))])
     back = walk(9, [(2, (230, 120), (240, 120), 130, range(9))])
-    cast = look(clip(there + nobody * 12 + back), SIZE, None, Looking(tiny_every=0, patience=5))
+    cast = find_tracks(clip(there + nobody * 12 + back), SIZE, None, QUICK, TrackerConfig(patience=5))
     assert len(cast.tracks) == 2
     assert [person.name for person in cast.people] == ["P1"]
 
 
 def test_people_who_cross_stay_two_people():
     paths = [(0, (70, 130), (250, 130), 110, range(31)), (1, (250, 120), (70, 120), 130, range(31))]
-    cast = look(clip(walk(31, paths)), SIZE, None, QUICK)
+    cast = find_tracks(clip(walk(31, paths)), SIZE, None, QUICK)
     for t in range(31):
         share = t / 30
         for x in (70 + 180 * share, 250 - 180 * share):
@@ -173,7 +187,7 @@ def test_a_hidden_face_is_filled():
     pictures = walk(24, [(0, (100, 120), (124, 120), 130, range(24))])
     for t in range(10, 14):
         pictures[t][40:200, 40:200] = 90
-    cast = look(clip(pictures), SIZE, None, QUICK)
+    cast = find_tracks(clip(pictures), SIZE, None, QUICK)
     assert len(cast.tracks) == 1
     track = cast.tracks[0]
     assert (track.first, track.end) == (0, 24)
@@ -185,7 +199,7 @@ def test_a_hidden_face_is_filled():
 
 
 def test_a_small_face_gets_a_box_and_no_mesh():
-    cast = look(clip(walk(6, [(1, (150, 100), (155, 100), 44, range(6))])), SIZE, None)
+    cast = find_tracks(clip(walk(6, [(1, (150, 100), (155, 100), 44, range(6))])), SIZE, None)
     assert len(cast.tracks) == 1
     assert not cast.tracks[0].meshed().any()
     assert cast.tracks[0].boxes[:, 2].max() < 40
@@ -196,7 +210,7 @@ def test_turned_faces_in_a_photograph_are_found_beside_upright_ones(turn):
     picture = background((400, 300))
     paste(picture, 0, (100, 150), 160)
     paste(picture, 1, (300, 150), 160, turn)
-    cast = look(clip([picture]), (400, 300), None, still=True)
+    cast = find_tracks(clip([picture]), (400, 300), None, still=True)
     assert [person.name for person in cast.people] == ["P1", "P2"]
     assert len(cast.tracks) == 2
     places = sorted(middle(track.at(0))[0] for track in cast.tracks)
@@ -209,29 +223,30 @@ def test_a_photograph_of_twins_shows_two_people():
     picture = background((400, 300))
     for x in (100, 300):
         paste(picture, 0, (x, 150), 160)
-    assert len(look(clip([picture]), (400, 300), None, still=True).people) == 2
+    assert len(find_tracks(clip([picture]), (400, 300), None, still=True).people) == 2
 
 
 def test_nobody():
-    cast = look(clip(walk(5, [])), SIZE, None)
+    cast = find_tracks(clip(walk(5, [])), SIZE, None)
     assert (cast.n_frames, cast.people, cast.tracks) == (5, (), ())
 
 
 def test_nobody_is_kept_too(tmp_path):
-    look(clip(walk(2, [])), SIZE, tmp_path)
-    kept = load_cast(tmp_path)
+    find_tracks(clip(walk(2, [])), SIZE, tmp_path)
+    kept = load_tracks(tmp_path)
     assert (kept.n_frames, kept.people, kept.tracks) == (2, (), ())
 
 
 def test_frames_of_another_size_are_refused():
     with pytest.raises(InputError, match="Expected frame 0 as 8-bit RGB of 100x100 pixels"):
-        look(clip(walk(1, [])), (100, 100), None)
+        find_tracks(clip(walk(1, [])), (100, 100), None)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("score", 0), ("low", 0.7), ("detect_every", 0), ("same_person", 1), ("mesh_side", 0), ("threads", 0)],
+    [("score", 0), ("low", 0.7), ("detect_every", 0), ("same_person", 1), ("mesh_side", 0), ("patience", -1)],
 )
 def test_bad_options(name, value):
-    with pytest.raises(UsageError, match="of Looking must be"):
-        Looking(**{name: value})
+    kind = DetectorConfig if hasattr(DetectorConfig, name) else TrackerConfig
+    with pytest.raises(UsageError, match=f"of {kind.__name__} must be"):
+        kind(**{name: value})

@@ -1,13 +1,16 @@
-"""OpenCV's own threads, which are one setting for the whole process."""
+"""Settings of the whole process: OpenCV's threads and the memory that the C library keeps back."""
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 
 import cv2
 
+_ARENA_MAX = -8  # the name of that setting in glibc
 _lock = Lock()
 _users: list[int] = []
 """For everyone within, how many threads there were before; the first of them counts."""
@@ -31,3 +34,17 @@ def one_opencv_thread() -> Iterator[None]:
             before = _users.pop()
             if not _users:
                 cv2.setNumThreads(before)
+
+
+def give_back_memory() -> None:
+    """Return freed memory to the system; glibc keeps that of threads, which adds up in a long run."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def share_memory() -> None:
+    """Let threads that are yet to come share two stores of memory; with one each, what all keep back adds up."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL("libc.so.6").mallopt(_ARENA_MAX, 2)

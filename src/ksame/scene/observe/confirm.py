@@ -13,13 +13,11 @@ from enum import IntEnum
 import cv2
 import numpy as np
 
-from ksame.faces.faceset import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray
 from ksame.geometry import centre, side
-from ksame.models import BlazeFace, FaceDetector
-from ksame.models import Face as Detection
+from ksame.models import BlazeFace, Face, FaceDetector
 from ksame.models.blazeface import SIDE
-from ksame.scene.looking.detecting import roll_of
-from ksame.scene.looking.options import Looking
+from ksame.scene.observe.config import DetectorConfig
 
 # Crops for the detector: side of the face in pixels, side of the crop in sides of the face, whether mirrored.
 _CROPS = (*((pixels, 3.0, False) for pixels in (32, 48, 64, 96, 128)), (64, 3.0, True), (64, 1.6, False))
@@ -35,7 +33,7 @@ class Verdict(IntEnum):
     """What the opinions come to; a face may rise in a later frame, never fall."""
 
     NO_FACE = 0
-    UNSURE = 1
+    UNCONFIRMED = 1
     FACE = 2
 
 
@@ -57,19 +55,20 @@ class Opinions:
     again: float
     second: float
 
-    def verdict(self, options: Looking) -> Verdict:
+    def verdict(self, config: DetectorConfig) -> Verdict:
         """Weigh the opinions.
 
         Examples
         --------
-        >>> [Opinions(*values).verdict(Looking()).name for values in ((0.9, 0.9, 2.5), (0.8, 0.7, 0.4), (0.6, 0.3, 0))]
-        ['FACE', 'UNSURE', 'NO_FACE']
+        >>> opinions = Opinions(0.9, 0.9, 2.5), Opinions(0.8, 0.7, 0.4), Opinions(0.6, 0.3, 0)
+        >>> [one.verdict(DetectorConfig()).name for one in opinions]
+        ['FACE', 'UNCONFIRMED', 'NO_FACE']
         """
-        if self.again >= options.again or self.second >= options.second:
+        if self.again >= config.again or self.second >= config.second:
             return Verdict.FACE
-        evidence = float(np.dot(options.weights, (self.score, self.again, self.second)))
-        in_doubt = evidence >= options.evidence or self.score >= options.never_dropped
-        return Verdict.UNSURE if in_doubt else Verdict.NO_FACE
+        evidence = float(np.dot(config.weights, (self.score, self.again, self.second)))
+        in_doubt = evidence >= config.evidence or self.score >= config.never_dropped
+        return Verdict.UNCONFIRMED if in_doubt else Verdict.NO_FACE
 
 
 class Examiner:
@@ -85,30 +84,30 @@ class Examiner:
         self._detector = detector
         self._second = BlazeFace()
 
-    def judge(self, rgb: ByteArray, detection: Detection, options: Looking) -> Verdict:
+    def judge(self, rgb: ByteArray, detection: Face, config: DetectorConfig) -> Verdict:
         """Say whether a detection is a face.
 
         What is none at first sight, or in doubt, is looked at tilted too, which counts only if it is a face then.
         """
         rgb, detection = _reduced(rgb, detection)
         second = self._other(rgb, detection)
-        if second >= options.second:
+        if second >= config.second:
             return Verdict.FACE  # whatever the others say, and they take longer
         again = self._detector_again(rgb, detection)
-        verdict = Opinions(detection.score, again, second).verdict(options)
+        verdict = Opinions(detection.score, again, second).verdict(config)
         if verdict is not Verdict.FACE:
-            tilted = (self.examine(rgb, detection, tilt).verdict(options) for tilt in (-_TILTED, _TILTED))
+            tilted = (self.examine(rgb, detection, tilt).verdict(config) for tilt in (-_TILTED, _TILTED))
             if any(other is Verdict.FACE for other in tilted):
                 return Verdict.FACE
         return verdict
 
-    def examine(self, rgb: ByteArray, detection: Detection, tilt: float = 0.0) -> Opinions:
+    def examine(self, rgb: ByteArray, detection: Face, tilt: float = 0.0) -> Opinions:
         """Return all opinions on a detection.
 
         Parameters
         ----------
         rgb : ndarray of shape (height, width, 3)
-        detection : Detection
+        detection : Face
         tilt : float
             By how much the head is tilted further than its points say, in radians.
         """
@@ -116,15 +115,15 @@ class Examiner:
         again = self._detector_again(rgb, detection, tilt)
         return Opinions(detection.score, again, self._other(rgb, detection, tilt))
 
-    def _detector_again(self, rgb: ByteArray, detection: Detection, tilt: float = 0.0) -> float:
+    def _detector_again(self, rgb: ByteArray, detection: Face, tilt: float = 0.0) -> float:
         """Return the opinion of the detector on crops."""
-        box, roll = np.array(detection.box), roll_of(detection.landmarks) + tilt
+        box, roll = np.array(detection.box), detection.roll + tilt
         again = [self._again(_cut(rgb, box, roll, face, reach, flip), face) for face, reach, flip in _CROPS]
         return float(np.mean(again))
 
-    def _other(self, rgb: ByteArray, detection: Detection, tilt: float = 0.0) -> float:
+    def _other(self, rgb: ByteArray, detection: Face, tilt: float = 0.0) -> float:
         """Return the opinion of the second detector."""
-        box, roll = np.array(detection.box), roll_of(detection.landmarks) + tilt
+        box, roll = np.array(detection.box), detection.roll + tilt
         crops = [(_cut(rgb, box, roll, SIDE / reach, reach, flip), reach) for reach, flip in _SECOND]
         return float(np.mean([self._opinion(crop, reach) for crop, reach in crops]))
 
@@ -139,7 +138,7 @@ class Examiner:
         return float(logits[_in_the_middle(boxes, SIDE, SIDE / reach)].max(initial=_NOTHING))
 
 
-def _reduced(rgb: ByteArray, detection: Detection) -> tuple[ByteArray, Detection]:
+def _reduced(rgb: ByteArray, detection: Face) -> tuple[ByteArray, Face]:
     """Reduce a picture with a large face once, not for every crop, to still more than any crop shows of it."""
     times = int(detection.side / _ENOUGH)
     if times < 2:
@@ -150,7 +149,7 @@ def _reduced(rgb: ByteArray, detection: Detection) -> tuple[ByteArray, Detection
     x, y, wide, high = detection.box
     shift = 0.5 / times - 0.5
     box = (x / times + shift, y / times + shift, wide / times, high / times)
-    return small, Detection(box, detection.landmarks / times + shift, detection.score)
+    return small, Face(box, detection.landmarks / times + shift, detection.score)
 
 
 def _in_the_middle(boxes: FloatArray, length: int, face: float) -> FloatArray:

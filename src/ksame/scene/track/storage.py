@@ -1,17 +1,12 @@
-"""Rows of tracks while they grow, and a finished cast on disk.
+"""Tracks on disk: one array per quantity, the rows of all tracks one after the other, mapped into memory.
 
-A growing track is a file of float32 rows, appended to in blocks. A finished cast is one array a quantity, the rows of
-all tracks one after the other, as ``.npy`` files that are mapped into memory, and ``cast.json``, which is written last:
-a folder without it is not finished.
+``tracks.json`` says whose they are and is written last: a folder without it is not finished.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import json
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.errors import InputError, OutputError
-from ksame.scene.sightings import N_POINTS, Cast, Person, Track
+from ksame.models import Face
+from ksame.scene.track.tracks import N_POINTS, Person, Track, Tracks
 
-SCHEMA, VERSION = "ksame/cast", 1
-_INDEX = "cast.json"
-_ARENA_MAX = -8  # the name of that setting in glibc
-_BLOCK = 64  # rows kept in memory before they are written
+SCHEMA, VERSION = "ksame/track-rows", 1
+_INDEX = "tracks.json"
 
 SHAPES: dict[str, tuple[tuple[int, ...], type[Any]]] = {
     "boxes": ((4,), np.float32),
@@ -40,80 +34,22 @@ SMALL = slice(0, 59)  # everything but the points
 WIDTH = 59 + 3 * N_POINTS
 
 
-class Spool:
-    """Rows of a track that is still growing, (n_rows, WIDTH): box, pose, blendshapes, points; NaN where unknown.
-
-    Parameters
-    ----------
-    file : Path or None
-        Where they are written; None keeps them in memory.
-    """
-
-    def __init__(self, file: Path | None) -> None:
-        self._file = file
-        self._open: list[NDArray[np.float32]] = []
-        self._kept: list[NDArray[np.float32]] = []
-        self._written = 0
-        if file is not None:
-            file.unlink(missing_ok=True)
-
-    def __len__(self) -> int:
-        return self._written + len(self._open)
-
-    def append(self, row: NDArray[np.float32]) -> None:
-        """Add a row, (WIDTH,)."""
-        if len(self._open) >= _BLOCK:
-            self._flush()
-        self._open.append(row)
-
-    def _flush(self) -> None:
-        if not self._open:
-            return
-        block = np.stack(self._open)
-        self._open = []
-        self._written += len(block)
-        if self._file is None:
-            self._kept.append(block)
-            return
-        try:
-            with self._file.open("ab") as stream:
-                stream.write(block.tobytes())
-        except OSError as error:
-            raise OutputError(
-                f"{self._file}: what was seen cannot be kept ({error}). "
-                "Make room, or choose another place for the output."
-            ) from error
-
-    def rows(self, n: int) -> NDArray[np.float32]:
-        """Return the first ``n`` rows; mapped where they are on disk."""
-        self._flush()
-        if self._file is None:
-            return np.concatenate(self._kept)[:n]
-        return np.memmap(self._file, dtype=np.float32, mode="r", shape=(self._written, WIDTH))[:n]
-
-    def drop(self) -> None:
-        """Forget the rows."""
-        self._open, self._kept, self._written = [], [], 0
-        if self._file is not None:
-            self._file.unlink(missing_ok=True)
-
-
-def give_back_memory() -> None:
-    """Return freed memory to the system; glibc keeps that of threads, which adds up in a long run."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):  # another C library
-            ctypes.CDLL("libc.so.6").malloc_trim(0)
-
-
-def share_memory() -> None:
-    """Let threads that are yet to come share two stores of memory; with one each, what all keep back adds up."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):  # another C library
-            ctypes.CDLL("libc.so.6").mallopt(_ARENA_MAX, 2)
+def row_of(face: Face | None) -> NDArray[np.float32]:
+    """Return the row that is kept of a face in a frame, (WIDTH,); all NaN where there is none."""
+    row = np.full(WIDTH, np.nan, dtype=np.float32)
+    if face is None:
+        return row
+    row[BOX] = face.box
+    if face.mesh is not None:
+        pose = face.mesh.pose
+        row[POSE] = pose.yaw, pose.pitch, pose.roll
+        row[BLENDSHAPES] = face.mesh.blendshapes
+        row[POINTS] = face.mesh.points.ravel()
+    return row
 
 
 def new_arrays(n_rows: int, folder: Path | None) -> dict[str, NDArray[Any]]:
-    """Return empty arrays for a finished cast, in memory or mapped to files of ``folder``."""
+    """Return empty arrays for finished tracks, in memory or mapped to files of ``folder``."""
     if folder is None or n_rows == 0:
         return {name: np.zeros((n_rows, *shape), dtype) for name, (shape, dtype) in SHAPES.items()}
     folder.mkdir(parents=True, exist_ok=True)
@@ -125,7 +61,7 @@ def new_arrays(n_rows: int, folder: Path | None) -> dict[str, NDArray[Any]]:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the rows of a track are in the arrays of a cast, and in which frame they begin."""
+    """Where the rows of a track are in the arrays, and in which frame they begin."""
 
     number: int
     first: int
@@ -135,7 +71,7 @@ class Place:
 
 
 def tracks_of(arrays: dict[str, NDArray[Any]], places: Sequence[Place], people: Sequence[str]) -> tuple[Track, ...]:
-    """Return tracks as views of the arrays of a cast; ``people`` has whose they are."""
+    """Return tracks as views of the arrays; ``people`` has whose they are."""
     tracks = []
     for place, person in zip(places, people, strict=True):
         rows = slice(place.start, place.start + place.length)
@@ -144,8 +80,8 @@ def tracks_of(arrays: dict[str, NDArray[Any]], places: Sequence[Place], people: 
     return tuple(tracks)
 
 
-def save_cast(cast: Cast, folder: Path) -> None:
-    """Keep a cast in a folder; it counts as kept only when all of it is there.
+def save_tracks(tracks: Tracks, folder: Path) -> None:
+    """Keep tracks in a folder; they count as kept only when all of it is there.
 
     Raises
     ------
@@ -155,13 +91,13 @@ def save_cast(cast: Cast, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _INDEX).unlink(missing_ok=True)
-        total = sum(len(track) for track in cast.tracks)
+        total = sum(len(track) for track in tracks.tracks)
         for name, (shape, dtype) in SHAPES.items():
             partial = folder / f".{name}.part.npy"
             if total:
                 kept = np.lib.format.open_memmap(partial, mode="w+", dtype=dtype, shape=(total, *shape))
                 start = 0
-                for track in cast.tracks:
+                for track in tracks.tracks:
                     kept[start : start + len(track)] = getattr(track, name)
                     start += len(track)
                 kept.flush()
@@ -169,31 +105,31 @@ def save_cast(cast: Cast, folder: Path) -> None:
             else:
                 np.save(partial, np.zeros((0, *shape), dtype))
             partial.replace(folder / f"{name}.npy")
-        _write(folder / _INDEX, json.dumps(_index(cast), indent=1))
+        _write(folder / _INDEX, json.dumps(_index(tracks), indent=1))
     except OSError as error:
         raise OutputError(f"{folder}: the tracks cannot be kept ({error}). Make room on that disk.") from error
 
 
-def finish(folder: Path, cast: Cast | None) -> None:
-    """Mark the arrays of a folder as those of ``cast``, complete; or, without one, as not finished."""
+def finish(folder: Path, tracks: Tracks | None) -> None:
+    """Mark the arrays of a folder as those of ``tracks``, complete; or, without one, as not finished."""
     try:
-        if cast is None:
+        if tracks is None:
             (folder / _INDEX).unlink(missing_ok=True)
             return
-        if not any(len(track) for track in cast.tracks):
-            save_cast(cast, folder)
+        if not any(len(track) for track in tracks.tracks):
+            save_tracks(tracks, folder)
             return
-        for track in cast.tracks:
+        for track in tracks.tracks:
             for name in SHAPES:
                 mapped: Any = getattr(track, name)
                 mapped.flush()
-        _write(folder / _INDEX, json.dumps(_index(cast), indent=1))
+        _write(folder / _INDEX, json.dumps(_index(tracks), indent=1))
     except OSError as error:
         raise OutputError(f"{folder}: the tracks cannot be kept ({error}). Make room on that disk.") from error
 
 
-def load_cast(folder: Path) -> Cast | None:
-    """Return the cast that a folder holds, mapped from disk; None if it holds no finished one.
+def load_tracks(folder: Path) -> Tracks | None:
+    """Return the tracks that a folder holds, mapped from disk; None if it holds no finished ones.
 
     Raises
     ------
@@ -206,7 +142,7 @@ def load_cast(folder: Path) -> Cast | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise InputError(f"{file}: the tracks cannot be read ({error}). Delete the folder to look again.") from error
+        raise InputError(f"{file}: the tracks cannot be read ({error}). Delete the folder to detect again.") from error
     try:
         if (index["schema"], index["version"]) != (SCHEMA, VERSION):
             raise ValueError(f"{index['schema']} version {index['version']}, not {SCHEMA} version {VERSION}")
@@ -230,18 +166,18 @@ def load_cast(folder: Path) -> Cast | None:
         )
         width, height = (int(side) for side in index["size"])
         tracks = tracks_of(arrays, places, [t["person"] for t in index["tracks"]])
-        return Cast((width, height), int(index["n_frames"]), people, tracks, np.array(index["cuts"], dtype=np.intp))
+        return Tracks((width, height), int(index["n_frames"]), people, tracks, np.array(index["cuts"], dtype=np.intp))
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{folder}: these are not the tracks of a recording ({error}). Delete the folder to look again."
+            f"{folder}: these are not the tracks of a recording ({error}). Delete the folder to detect again."
         ) from error
 
 
-def _index(cast: Cast) -> dict[str, Any]:
-    tracks, start = [], 0
-    for track in cast.tracks:
+def _index(tracks: Tracks) -> dict[str, Any]:
+    spans, start = [], 0
+    for track in tracks.tracks:
         row = {"number": track.number, "person": track.person, "first": track.first}
-        tracks.append(row | {"start": start, "length": len(track), "confirmed": track.confirmed})
+        spans.append(row | {"start": start, "length": len(track), "confirmed": track.confirmed})
         start += len(track)
     people = [
         {
@@ -249,16 +185,16 @@ def _index(cast: Cast) -> dict[str, Any]:
             "embedding": None if person.embedding is None else [float(value) for value in person.embedding],
             "best": [list(pair) for pair in person.best],
         }
-        for person in cast.people
+        for person in tracks.people
     ]
     return {
         "schema": SCHEMA,
         "version": VERSION,
-        "size": list(cast.size),
-        "n_frames": cast.n_frames,
-        "cuts": cast.cuts.tolist(),
+        "size": list(tracks.size),
+        "n_frames": tracks.n_frames,
+        "cuts": tracks.cuts.tolist(),
         "people": people,
-        "tracks": tracks,
+        "tracks": spans,
     }
 
 

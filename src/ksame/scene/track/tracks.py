@@ -1,4 +1,4 @@
-"""Who was seen where: tracks of faces, people with tracks.
+"""Tracks of faces, and the people they belong to.
 
 Points are those of :class:`ksame.models.Mesh`: x and y in pixels of the frame, z away from the viewer.
 """
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import InputError
-from ksame.faces.faceset import FloatArray, IntArray
 from ksame.models import Face, Mesh, Pose, Source, five_points
 
 N_POINTS = 478
@@ -99,7 +99,7 @@ class Track:
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """Somebody seen in one or more tracks.
+    """Somebody with one or more tracks.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Person:
     embedding : ndarray of shape (128,) or None
         Mean SFace embedding over the best frames, of unit length; None if no frame was good enough.
     best : tuple of (int, int)
-        Track number and frame of the sharpest, most frontal sightings, the best first.
+        Track number and frame of the sharpest, most frontal faces, the best first.
     """
 
     name: str
@@ -138,7 +138,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Cast:
+class Tracks:
     """Everyone in one photograph or recording.
 
     Attributes

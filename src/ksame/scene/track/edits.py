@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.scene.sightings import Cast, Found, Track, in_order
+from ksame.scene.track.tracks import Found, Track, Tracks, in_order
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class LeftOut:
     confirmed: bool
 
 
-def left_out(cast: Cast) -> tuple[LeftOut, ...]:
+def left_out(cast: Tracks) -> tuple[LeftOut, ...]:
     """Return who was found and is shown as they are, because no track has them any more.
 
     A face is covered where its middle lies in the box of any track.
@@ -50,7 +50,7 @@ def left_out(cast: Cast) -> tuple[LeftOut, ...]:
     )
 
 
-def misnamed(cast: Cast) -> dict[str, str]:
+def misnamed(cast: Tracks) -> dict[str, str]:
     """Return names that now mean somebody else: the name in the tracks, and who had been found as whom.
 
     Two people made one, and one made two, keep their names as long as somebody who was found by a name still has it.

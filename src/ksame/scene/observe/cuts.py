@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.faces.faceset import ByteArray
+from ksame.arrays import ByteArray
 
 _THUMB = (48, 36)
 _SPARSE = 4  # of so many rows and columns, one is looked at

@@ -1,0 +1,200 @@
+"""Detecting faces on keyframes: every keyframe by itself, whatever was seen in the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.arrays import ByteArray, FloatArray, IntArray
+from ksame.errors import InputError
+from ksame.models import Face, FaceDetector
+from ksame.scene.observe.config import DetectorConfig, Frame
+from ksame.scene.observe.cuts import CutFinder
+from ksame.scene.observe.detect import Search, schedule, search
+from ksame.scene.observe.portraits import N_LOOK, look_of
+from ksame.scene.observe.rows import RowBuffer
+
+Map: TypeAlias = Callable[..., Iterable[Any]]
+"""Applies a function to independent items, in order: the built-in ``map``, or an executor's."""
+
+_BOX, _SCORE, _LANDMARKS, _LOOK = slice(0, 4), 4, slice(5, 15), slice(15, 15 + N_LOOK)
+_WIDTH = 15 + N_LOOK
+_BATCH = 8  # keyframes searched at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """What was detected on the keyframes of a recording.
+
+    Attributes
+    ----------
+    size : (int, int)
+        Width and height of the frames.
+    n_frames : int
+    cuts : ndarray of shape (n_cuts,)
+        Frames with which a new shot begins, the first frame not counted.
+    keyframes : ndarray of shape (n_keyframes,)
+        Their frames, rising. The first and the last frame of every shot are among them.
+    min_sides : ndarray of shape (n_keyframes,)
+        Side of the smallest face that each was searched for.
+    starts : ndarray of shape (n_keyframes + 1,)
+        Where the rows of each begin.
+    rows : ndarray of shape (n_faces, width)
+        The detections; may lie on disk.
+    """
+
+    size: tuple[int, int]
+    n_frames: int
+    cuts: IntArray
+    keyframes: IntArray
+    min_sides: FloatArray
+    starts: IntArray
+    rows: NDArray[np.float32]
+
+    def face(self, row: int) -> Face:
+        """Return a detection."""
+        values = np.array(self.rows[row], dtype=np.float64)
+        x, y, width, height = values[_BOX].tolist()
+        return Face((x, y, width, height), values[_LANDMARKS].reshape(5, 2), float(values[_SCORE]))
+
+    def boxes(self, rows: slice | IntArray) -> FloatArray:
+        """Return the boxes of detections, (n, 4)."""
+        return np.array(self.rows[rows, _BOX], dtype=np.float64)
+
+    def scores(self, rows: slice) -> FloatArray:
+        """Return the scores of detections, (n,)."""
+        return np.array(self.rows[rows, _SCORE], dtype=np.float64)
+
+    def looks(self, rows: slice) -> FloatArray:
+        """Return small registered pictures of detections, (n, N_LOOK), of unit length."""
+        return np.array(self.rows[rows, _LOOK], dtype=np.float64)
+
+    def shots(self) -> Iterator[tuple[int, int, slice]]:
+        """Yield the first frame of every shot, the first of the next, and its keyframes."""
+        edges = [0, *self.cuts.tolist(), self.n_frames]
+        places = np.searchsorted(self.keyframes, edges).tolist()
+        for i in range(len(edges) - 1):
+            yield edges[i], edges[i + 1], slice(places[i], places[i + 1])
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    frame: int
+    rgb: ByteArray
+    how: Search
+
+
+def observe(
+    frames: Iterable[Frame],
+    size: tuple[int, int],
+    config: DetectorConfig,
+    *,
+    still: bool = False,
+    file: Path | None = None,
+    map: Map = map,
+) -> Observations:
+    """Detect faces on the keyframes of a recording.
+
+    Parameters
+    ----------
+    frames : iterable of Frame
+        In order, numbered from 0; gone through once.
+    size : (int, int)
+        Width and height.
+    config : DetectorConfig
+    still : bool
+        A photograph: searched for small and turned faces at once.
+    file : Path, optional
+        Where the detections are kept; in memory by default.
+    map : callable
+        Searches several keyframes at a time. The result does not depend on it.
+    """
+    detector = FaceDetector()
+    rows = RowBuffer(_WIDTH, file)
+    keyframes: list[int] = []
+    min_sides: list[float] = []
+    starts = [0]
+    cuts: list[int] = []
+    n_frames = 0
+
+    def one(job: _Job) -> tuple[list[NDArray[np.float32]], float]:
+        faces, min_side = search(detector, job.rgb, job.how, config)
+        return [_row(job.rgb, face) for face in faces], min_side
+
+    def flush(jobs: list[_Job]) -> None:
+        for job, (found, min_side) in zip(jobs, map(one, jobs), strict=True):
+            for row in found:
+                rows.append(row)
+            keyframes.append(job.frame)
+            min_sides.append(min_side)
+            starts.append(len(rows))
+
+    batch: list[_Job] = []
+    for frame, cut, job in _jobs(frames, size, config, still=still):
+        n_frames = frame + 1
+        cuts += [frame] * cut
+        batch += [] if job is None else [job]
+        if len(batch) >= _BATCH:
+            flush(batch)
+            batch = []
+    flush(batch)
+    arrays = (np.array(values, dtype=np.intp) for values in (cuts, keyframes, starts))
+    found_cuts, found_keyframes, found_starts = arrays
+    return Observations(size, n_frames, found_cuts, found_keyframes, np.array(min_sides), found_starts, rows.rows())
+
+
+def checked(frame: Frame, index: int, size: tuple[int, int]) -> ByteArray:
+    """Return the pixels of a frame; an InputError says that it is not the one expected."""
+    rgb = np.ascontiguousarray(frame.pixels)
+    if frame.index != index or rgb.shape != (size[1], size[0], 3) or rgb.dtype != np.uint8:
+        raise InputError(
+            f"Expected frame {index} as 8-bit RGB of {size[0]}x{size[1]} pixels. "
+            f"Got frame {frame.index}, {rgb.dtype}, of the shape {rgb.shape}."
+        )
+    return rgb
+
+
+def _jobs(
+    frames: Iterable[Frame], size: tuple[int, int], config: DetectorConfig, *, still: bool
+) -> Iterator[tuple[int, bool, _Job | None]]:
+    """Yield for every frame its number, whether a shot begins with it, and a keyframe that is to be searched, if any.
+
+    A keyframe comes one frame late: the last one of a shot is never searched coarsely, since no later search would
+    find who was left out.
+    """
+    finder = CutFinder()
+    before: _Job | None = None  # the frame before this one, as the last of its shot
+    due: _Job | None = None
+    number, at, since = 0, 0, -np.inf  # of keyframes in this shot; frame and time of the last one
+    index = -1
+    for index, frame in enumerate(frames):
+        rgb = checked(frame, index, size)
+        cut = finder.is_cut(rgb)
+        if cut:
+            number = 0
+        ready, due = (_as_last(before, due) if cut else due), None
+        if number == 0 or index - at >= config.detect_every or frame.time - since >= config.detect_seconds:
+            how = Search(still=True) if still else schedule(number, config)
+            due = _Job(index, rgb, how)
+            number, at, since = number + 1, index, frame.time
+        before = _Job(index, rgb, Search(share=None))
+        yield index, cut, ready
+    if before is not None:
+        yield index, False, _as_last(before, due)
+
+
+def _as_last(last: _Job | None, due: _Job | None) -> _Job | None:
+    """Return the search of the last frame of a shot."""
+    return due if due is not None and not due.how.coarse else last
+
+
+def _row(rgb: ByteArray, face: Face) -> NDArray[np.float32]:
+    row = np.empty(_WIDTH, dtype=np.float32)
+    row[_BOX], row[_SCORE], row[_LANDMARKS] = face.box, face.score, face.landmarks.ravel()
+    row[_LOOK] = look_of(rgb, face.landmarks)
+    return row

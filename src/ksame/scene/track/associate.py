@@ -1,0 +1,151 @@
+"""Which detections on the keyframes of a shot are one face.
+
+Keyframe after keyframe, the tracks so far are assigned to the detections so that the sum of distances is smallest:
+first the sure detections, then the doubtful ones (Zhang et al. 2022, ByteTrack, section 3). Nothing but the stored
+detections is needed. What is left apart here, because it moved too fast, is joined when both ends are propagated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from ksame.arrays import FloatArray
+from ksame.geometry import centre, side
+from ksame.scene.observe import DetectorConfig, Observations
+from ksame.scene.track.config import TrackerConfig
+
+# By eye on clips of people who cross, turn and come back.
+_REACH, _MORE, _MAX_REACH = 0.6, 0.1, 1.6  # how far off a detection may be, in sides; more per frame; at most
+_ALIKE, _FAR = 0.5, 2.5  # likeness from which on it may be so far off
+_PROVEN = 0.8  # score of a track that chooses first
+_SIZES = 2.0  # how many times larger or smaller it may be
+_LIKE = 0.3  # likeness below which a face that was out of sight is somebody else
+_LOOK, _SIZE, _DOUBT = 1.0, 0.5, 2.0  # weights of unlike looks and sizes and of low scores beside the distance in sides
+# Rounds: whether detections are sure, whether tracks are proven, and the cost of a track that stays alone.
+# The near ones come first: else two tracks swap their faces so that a third, hidden one, does not stay alone.
+_ROUNDS = ((True, True, 1.0), (True, True, 3.0), (True, False, 3.0), (False, False, 3.0))
+_AHEAD = 12  # frames for which a speed is believed
+_NEVER = 1e6
+
+
+@dataclass(eq=False)
+class Tracklet:
+    """Detections that are one face.
+
+    Attributes
+    ----------
+    frames, rows : list of int
+        Keyframes, and the rows of the observations.
+    score : float
+        The highest.
+    boxes : list of ndarray of shape (4,)
+        The last two.
+    look, usual : ndarray
+        How it looked last, and the sum of all looks.
+    """
+
+    frames: list[int]
+    rows: list[int]
+    score: float
+    boxes: list[FloatArray]
+    look: FloatArray
+    usual: FloatArray
+
+    def likeness(self, look: FloatArray) -> float:
+        """Return how much a face looks like this one, as it was last or as it is usually."""
+        return max(float(look @ self.look), float(look @ self.usual) / max(float(np.linalg.norm(self.usual)), 1e-6))
+
+    def expected(self, frame: int) -> FloatArray:
+        """Return the box where it should be."""
+        box = self.boxes[-1].copy()
+        if len(self.boxes) > 1:
+            step = (centre(box) - centre(self.boxes[-2])) / (self.frames[-1] - self.frames[-2])
+            box[:2] += step * min(frame - self.frames[-1], _AHEAD)
+        return box
+
+    def add(self, frame: int, row: int, score: float, box: FloatArray, look: FloatArray) -> None:
+        """Take a detection."""
+        self.frames.append(frame)
+        self.rows.append(row)
+        self.score = max(self.score, score)
+        self.boxes = [*self.boxes[-1:], box]
+        self.look, self.usual = look, self.usual + look
+
+
+def associate(
+    observations: Observations, keyframes: slice, detector: DetectorConfig, tracker: TrackerConfig
+) -> list[Tracklet]:
+    """Return the tracks of one shot, in the order in which they begin; ``keyframes`` are those of the shot."""
+    closed: list[Tracklet] = []
+    active: list[Tracklet] = []
+    for key in range(*keyframes.indices(len(observations.keyframes))):
+        frame = int(observations.keyframes[key])
+        rows = slice(int(observations.starts[key]), int(observations.starts[key + 1]))
+        boxes, scores, looks = observations.boxes(rows), observations.scores(rows), observations.looks(rows)
+        patient = [track for track in active if frame - track.frames[-1] <= _patience(track, detector, tracker)]
+        closed += [track for track in active if track not in patient]
+        active = patient
+        free = list(active)
+        for sure, proven, alone in _ROUNDS:
+            some = np.flatnonzero(((scores >= detector.score) == sure) & (scores >= 0))
+            choosing = [track for track in free if track.score >= _PROVEN or not proven]
+            cost = _costs(choosing, frame, boxes[some], looks[some], detector, sure=sure)
+            cost = cost + _DOUBT * (1 - scores[some])
+            for k, n in _assigned(cost, alone):
+                track, i = choosing[k], int(some[n])
+                track.add(frame, rows.start + i, float(scores[i]), boxes[i], looks[i])
+                free.remove(track)
+                scores[i] = -1.0  # taken
+        for i in np.flatnonzero(scores >= detector.doubtful).tolist():
+            active.append(Tracklet([frame], [rows.start + i], float(scores[i]), [boxes[i]], looks[i], looks[i]))
+    return sorted(closed + active, key=lambda track: (track.frames[0], track.rows[0]))
+
+
+def _patience(track: Tracklet, detector: DetectorConfig, tracker: TrackerConfig) -> int:
+    """Return for how many frames a face may be missing: no longer than it was seen, less if never surely."""
+    shortest = 2 * detector.detect_every  # every second keyframe is searched for smaller faces
+    if track.score < detector.score:
+        return shortest
+    return max(shortest, min(tracker.patience, track.frames[-1] - track.frames[0] + 1))
+
+
+def _costs(
+    tracks: Sequence[Tracklet],
+    frame: int,
+    boxes: FloatArray,
+    looks: FloatArray,
+    detector: DetectorConfig,
+    *,
+    sure: bool,
+) -> FloatArray:
+    """Return what it costs to give each detection to each track, (n_tracks, n_detections)."""
+    cost = np.full((len(tracks), len(boxes)), _NEVER)
+    for k, track in enumerate(tracks):
+        expected, last, missing = track.expected(frame), track.boxes[-1], frame - track.frames[-1]
+        size, hidden = max(side(last), 1.0), missing > 2 * detector.detect_every
+        reach = min(_REACH + _MORE * missing, _MAX_REACH)
+        for n, (box, look) in enumerate(zip(boxes, looks, strict=True)):
+            off = min(np.hypot(*(centre(box) - centre(place))) for place in (expected, last)) / size
+            ratio = abs(np.log(max(side(box), 1e-3) / size))
+            like = track.likeness(look)
+            near = off < (_FAR if like > _ALIKE and sure and not hidden else reach)
+            if near and ratio < np.log(_SIZES) and not (hidden and (not sure or like < _LIKE)):
+                cost[k, n] = off + _SIZE * ratio + _LOOK * (1 - like)
+    return cost
+
+
+def _assigned(cost: FloatArray, alone: float) -> list[tuple[int, int]]:
+    """Return pairs of tracks and detections; staying without one costs a track ``alone``.
+
+    Examples
+    --------
+    >>> _assigned(np.array([[0.1, 2.0], [0.5, 9.0]]), 1.0), _assigned(np.array([[0.1, 2.0], [0.5, 9.0]]), 3.0)
+    ([(0, 0)], [(0, 1), (1, 0)])
+    """
+    stay = np.full((len(cost), len(cost)), alone)
+    pairs = zip(*linear_sum_assignment(np.hstack([cost, stay])), strict=True)
+    return [(int(k), int(n)) for k, n in pairs if n < cost.shape[1] and cost[k, n] < alone]

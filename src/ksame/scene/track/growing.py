@@ -1,0 +1,106 @@
+"""A track whose rows are being written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.arrays import FloatArray
+from ksame.scene.observe import Observations
+from ksame.scene.observe.confirm import Verdict
+from ksame.scene.observe.mesh import Chain, Expected
+from ksame.scene.observe.portraits import N_BEST, Portrait
+from ksame.scene.observe.rows import RowBuffer
+from ksame.scene.track.associate import Tracklet
+from ksame.scene.track.storage import row_of
+
+
+@dataclass(eq=False)
+class Growing:
+    """A track whose rows are being written.
+
+    Attributes
+    ----------
+    number, shot : int
+    frames, boxes : ndarray of shape (n,), (n, 4)
+        Its detections.
+    rows : ndarray of shape (n,)
+        Where they are among the observations.
+    score : float
+        The highest of a detection; 1 once a mesh was believed.
+    buffer : RowBuffer
+        What was seen in every frame from ``first`` on.
+    last : int
+        The last frame in which it was seen.
+    n_seen : int
+    chain : Chain, optional
+        Where it is, to go on from.
+    tail : ndarray, optional
+        Its last row.
+    met : int, optional
+        Number of the track it became when it was propagated beyond an end.
+    """
+
+    number: int
+    shot: int
+    frames: NDArray[np.intp]
+    boxes: FloatArray
+    rows: NDArray[np.intp]
+    score: float
+    buffer: RowBuffer
+    first: int = -1
+    last: int = -1
+    n_seen: int = 0
+    verdict: Verdict = Verdict.NO_FACE
+    best: list[Portrait] = field(default_factory=list)
+    chain: Chain | None = None
+    tail: NDArray[np.float32] | None = None
+    ended: bool = False
+    dropped: bool = False
+    met: int | None = None
+
+    @classmethod
+    def of(cls, number: int, shot: int, tracklet: Tracklet, observations: Observations, buffer: RowBuffer) -> Growing:
+        """Begin to write a track."""
+        rows = np.array(tracklet.rows, dtype=np.intp)
+        frames = np.array(tracklet.frames, dtype=np.intp)
+        return cls(number, shot, frames, observations.boxes(rows), rows, tracklet.score, buffer)
+
+    @property
+    def begins(self) -> int:
+        """The frame of its first detection."""
+        return int(self.frames[0])
+
+    @property
+    def ends(self) -> int:
+        """The frame of its last detection."""
+        return int(self.frames[-1])
+
+    def followed_by(self, later: Growing) -> Growing:
+        """Return this track with the rows of another that is the same face from its first row on."""
+        self.buffer.truncate(later.first - self.first)
+        for _ in range(later.first - self.first - len(self.buffer)):
+            self.buffer.append(row_of(None))
+        for row in later.buffer.rows():
+            self.buffer.append(np.array(row))
+        later.buffer.drop()
+        best = sorted([*self.best, *later.best], key=lambda p: (-p.quality, p.frame))[:N_BEST]
+        return replace(
+            self,
+            frames=np.concatenate([self.frames, later.frames]),
+            last=later.last,
+            n_seen=self.n_seen + later.n_seen,
+            score=max(self.score, later.score),
+            verdict=max(self.verdict, later.verdict),
+            best=best,
+        )
+
+    def path(self, observations: Observations, first: int, end: int) -> dict[int, Expected]:
+        """Return where the face is expected in the frames from ``first`` to before ``end``."""
+        at = np.arange(first, end)
+        boxes = np.stack([np.interp(at, self.frames, column) for column in self.boxes.T], axis=1)
+        inside = np.flatnonzero((self.frames >= first) & (self.frames < end))
+        detections = {int(self.frames[i]): observations.face(int(self.rows[i])) for i in inside}
+        return {int(t): Expected(box, detections.get(int(t))) for t, box in zip(at, boxes, strict=True)}
