@@ -144,12 +144,12 @@ def test_bad_values_are_refused(arguments, match):
 def test_progress_is_reported():
     seen = []
 
-    def track(items, what):
+    def progress(items, what):
         for item in items:
             seen.append((item, what))
             yield item
 
-    synthetic(3, size=(67, 50), track=track)
+    synthetic(3, size=(67, 50), progress=progress)
     assert seen == [(i, "painting people") for i in range(3)]
 
 

@@ -37,7 +37,7 @@ from ksame.privacy.models import Evidence, KAnonymity, NoGuarantee, PrivacyModel
 from ksame.privacy.release import Release, compared, encode_release, face_name, hashes_of
 from ksame.privacy.rounding import rough
 from ksame.privacy.series import Occasion, continued, split
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 from ksame.recipes import METHODS, Recipe
 from ksame.spaces import EigenSpace, FaceModels, FaceModelSpace, FaceSpace, PixelSpace
 from ksame.version import software
@@ -78,7 +78,7 @@ def deidentify(
     after: Linkage | None = None,
     provenance: Provenance | None = None,
     remember: bool = True,
-    track: Track = silent,
+    progress: Progress = silent,
 ) -> tuple[Release, Linkage]:
     """De-identify a face set.
 
@@ -101,7 +101,7 @@ def deidentify(
     remember : bool
         Ask the ledger of this machine whether these pictures were released before, with other groups, and let
         :func:`ksame.write_release` remember them. False for trials that nobody will publish.
-    track : Track
+    progress : Progress
         Shows progress.
 
     Returns
@@ -133,7 +133,7 @@ def deidentify(
         given = replace(given, warnings=(*given.warnings, *notes))
         for note in notes:
             warnings.warn(note, PrivacyWarning, stacklevel=2)
-    run = _Run(recipe, used_seed, reference, given, track)
+    run = _Run(recipe, used_seed, reference, given, progress)
     release, linkage = _release(faces, run) if after is None else _next_release(faces, run, after)
     return (compared(release, linkage, faces, after) if remember else release), linkage
 
@@ -146,13 +146,13 @@ class _Run:
     seed: int
     reference: FaceSet | None
     provenance: Provenance
-    track: Track
+    progress: Progress
 
 
 def _release(faces: FaceSet, run: _Run) -> tuple[Release, Linkage]:
     """Release faces by themselves."""
     problem, space = pose(faces, run.recipe, run.reference)
-    outcome = run.recipe.method.run(problem, np.random.default_rng(run.seed), run.track)
+    outcome = run.recipe.method.run(problem, np.random.default_rng(run.seed), run.progress)
     for message in outcome.warnings:
         warnings.warn(message, PrivacyWarning, stacklevel=3)
     _warn_full_rank(run.recipe, space, len(faces))

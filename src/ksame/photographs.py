@@ -17,7 +17,7 @@ from ksame.faces.landmarks import eyes_and_nose
 from ksame.faces.reading import StrPath
 from ksame.faces.registration import Template, register
 from ksame.models import BLENDSHAPES, Face, FaceDetector, FaceMesh, Mesh
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import ACCURACY, age_bands, expression, genders, skin_tones
 
@@ -97,7 +97,7 @@ def load_photographs(
     labels: StrPath | None = None,
     template: Template | None = None,
     skip_unreadable: bool = False,
-    track: Track = silent,
+    progress: Progress = silent,
 ) -> Portraits:
     """Load a folder of photographs, one person in each.
 
@@ -123,7 +123,9 @@ def load_photographs(
         mesh = portrait_mesh(picture, detector, mesher)
         return entry, mesh if isinstance(mesh, str) else _crop(picture, mesh, shape)
 
-    taken, unreadable = read_each(list_entries(folder, labels), take, skip_unreadable=skip_unreadable, track=track)
+    taken, unreadable = read_each(
+        list_entries(folder, labels), take, skip_unreadable=skip_unreadable, progress=progress
+    )
     withheld = tuple(
         Withheld(str(entry.path.resolve().relative_to(folder.resolve())), entry.subject, portrait)
         for entry, portrait in taken

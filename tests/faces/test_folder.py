@@ -253,11 +253,11 @@ def test_nothing_readable_is_an_error_even_when_skipping(with_bad):
 def test_progress_sees_every_file(with_bad):
     seen = []
 
-    def track(items, what):
+    def progress(items, what):
         seen.append((what, len(items)))
         return items
 
-    load_folder(with_bad, skip_unreadable=True, track=track)
+    load_folder(with_bad, skip_unreadable=True, progress=progress)
     assert seen == [("reading pictures", 3)]
 
 

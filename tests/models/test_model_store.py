@@ -121,11 +121,11 @@ def test_an_unwritable_cache_is_named(tmp_path):
 def test_pull_takes_all_that_is_not_optional_and_tracks(tmp_path):
     seen = []
 
-    def track(items, what):
+    def progress(items, what):
         seen.append((what, [model.name for model in items]))
         return items
 
-    assert toy_store(tmp_path).pull(track=track) == [tmp_path / "toy.onnx"]
+    assert toy_store(tmp_path).pull(progress=progress) == [tmp_path / "toy.onnx"]
     assert seen == [("fetching models", ["toy"])]
 
 

@@ -115,7 +115,7 @@ def audit_command(options: AuditCommand) -> None:
         if options.earlier
         else None,
         compare=[_earlier(path) for path in options.compare or ()],
-        track=talk.track,
+        progress=talk.progress,
     )
     finish(result, options.output)
     if options.as_json:

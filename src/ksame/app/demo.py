@@ -80,7 +80,7 @@ def _people(n: int) -> FaceSet:
     if isinstance(mesh, str):
         raise OutputError(f"The photograph of the demo shows no face: {mesh}. Run: ksame models verify.")
     real = portrait_of(picture, mesh, "astronaut")
-    drawn = synthetic(n - 1, size=_SIZE, expressions=("smile",), track=talk.track)
+    drawn = synthetic(n - 1, size=_SIZE, expressions=("smile",), progress=talk.progress)
     return FaceSet(
         np.concatenate([real.images, drawn.images]),
         np.concatenate([real.subjects, drawn.subjects]),
@@ -106,7 +106,7 @@ def _before_after(faces: FaceSet, release: Release, linkage: Linkage, shown: int
 
 def _attack_table(faces: FaceSet, k: int) -> Table:
     table = Table("method", *_SCENARIOS, "promised", title=f"Recognised by Eigenfaces, of {len(faces)} people")
-    for name in talk.track(_COMPARED, "attacking"):
+    for name in talk.progress(_COMPARED, "attacking"):
         params: dict[str, Any] = {"k": k} if name.startswith(("k-", "epsilon-k")) else {}
         release, linkage = deidentify(faces, recipe(name, **params), seed=1, remember=False)
         data = AttackData(faces, linked(release, linkage))

@@ -43,7 +43,7 @@ def pull(
         chosen = list(store.catalogue)
     else:
         chosen = names or [model.name for model in store.catalogue.values() if not model.optional]
-    store.pull(chosen, track=talk.track)
+    store.pull(chosen, progress=talk.progress)
     _answer(store, chosen, as_json)
 
 

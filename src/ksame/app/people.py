@@ -72,7 +72,7 @@ def listing(inputs: Inputs, config: JobConfig, *, sheet: bool, tracks: Path | No
     with tempfile.TemporaryDirectory(prefix="ksame-people-") as folder:
         work = Path(folder) / "work"
         files = [(item.path, work / f"{number}") for number, item in enumerate(inputs.files)]
-        tracked, everyone, failed = find_people(Job(files, work, config, tracks=tracks), progress=talk.track)
+        tracked, everyone, failed = find_people(Job(files, work, config, tracks=tracks), progress=talk.progress)
         if tracks is not None:
             _read_times(tracked[0][0])
         people = tuple(_listed(tracked, everyone, name, key) for name in everyone.people for key in everyone.keys(name))
@@ -98,7 +98,7 @@ def _listed(seen: Sequence[tuple[Media, Tracks]], everyone: People, name: str, k
 
 def _read_times(media: Media) -> None:
     """Go through the frames, so that their times are known."""
-    for _ in talk.track(Frames(media), "reading"):
+    for _ in talk.progress(Frames(media), "reading"):
         pass
 
 

@@ -115,7 +115,7 @@ def run_release(options: ReleaseCommand) -> Result:
         "reference": reference,
         "after": after,
         "provenance": replace(source.provenance, names="merge" if options.same_person else "refuse"),
-        "track": talk.track,
+        "progress": talk.progress,
     }
     with talk.working(f"de-identifying {len(source.faces)} faces"):
         release, linkage = deidentify(source.faces, chosen, **arguments)
@@ -141,7 +141,9 @@ def run_release(options: ReleaseCommand) -> Result:
 def _audited(report: Path, folder: Path, faces: FaceSet, linkage: Linkage) -> AuditResult:
     """Attack the files just written, with the faces they were made from."""
     try:
-        result = audit(faces, folder, AuditConfig(view="faces"), pairing=Pairing(linkage=linkage), track=talk.track)
+        result = audit(
+            faces, folder, AuditConfig(view="faces"), pairing=Pairing(linkage=linkage), progress=talk.progress
+        )
     except KsameError as error:
         raise type(error)(f"The release was written to {folder}, but could not be audited. {error}") from error
     finish(result, report)

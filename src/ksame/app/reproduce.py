@@ -65,7 +65,7 @@ def reproduce_command(options: ReproduceCommand) -> None:
     chosen = [load_paper(name) for name in (PAPERS if options.paper == "all" else (options.paper,))]
     require_own(options.output)
     require_matplotlib()
-    data = SyntheticData() if options.faces is None else FolderData.load(options.faces, options.layout, talk.track)
+    data = SyntheticData() if options.faces is None else FolderData.load(options.faces, options.layout, talk.progress)
     scale = FAST if options.fast else FULL
     try:
         outcomes = run_experiments(
@@ -74,14 +74,14 @@ def reproduce_command(options: ReproduceCommand) -> None:
             task=Task(data, scale, options.seed),
             jobs=options.jobs or os.cpu_count() or 1,
             fresh=options.fresh,
-            track=talk.track,
+            progress=talk.progress,
             tell=_tell,
         )
     except KeyboardInterrupt:
         talk.console.print("[bold red]interrupted[/]; experiments that were done are kept. Call again to go on.")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     judged = write_reproduction(
-        chosen, outcomes, options.output, data=data, scale=scale, seed=options.seed, track=talk.track
+        chosen, outcomes, options.output, data=data, scale=scale, seed=options.seed, progress=talk.progress
     )
     if data.real:
         warnings.warn(

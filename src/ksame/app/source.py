@@ -65,7 +65,7 @@ def _load(request: Request, recipe: Recipe) -> Source:
             labels=request.labels,
             template=request.template,
             skip_unreadable=request.skip_unreadable,
-            track=talk.track,
+            progress=talk.progress,
         )
     except NotRegisteredError:
         talk.say("The pictures have several sizes: looking for the face in each.")
@@ -79,12 +79,14 @@ def load_reference(where: Path, faces: FaceSet, recipe: Recipe) -> FaceSet:
     if str(where) == "builtin":
         others = _builtin(faces)
     elif recipe.space.name in _MESHED:
-        others = load_photographs(where, template=Template.portrait(width, height), track=talk.track).faces
+        others = load_photographs(where, template=Template.portrait(width, height), progress=talk.progress).faces
     else:
         try:
-            others = load_folder(where, track=talk.track).faces
+            others = load_folder(where, progress=talk.progress).faces
         except NotRegisteredError:
-            others = load_photographs(where, template=Template.eyes_and_nose(width, height), track=talk.track).faces
+            others = load_photographs(
+                where, template=Template.eyes_and_nose(width, height), progress=talk.progress
+            ).faces
     if channels == 1 and others.shape[3] == 3:
         return others.with_images(others.images.mean(axis=3, keepdims=True))
     return others
@@ -97,7 +99,7 @@ def _builtin(faces: FaceSet, people: int = 200) -> FaceSet:
     if faces.landmarks is not None:
         points = eyes_and_nose(faces.landmarks).mean(axis=0)
         target = replace(target, points=tuple((float(x), float(y)) for x, y in points))
-    others = synthetic(people, seed=1_000_003, track=talk.track)
+    others = synthetic(people, seed=1_000_003, progress=talk.progress)
     meshes = np.asarray(others.landmarks)
     moved = [
         register(image, points, target) for image, points in zip(others.images, eyes_and_nose(meshes), strict=True)
@@ -118,12 +120,18 @@ def _nobodies(number: str, request: Request) -> FaceSet:
     people, per_person = int(counts[1]), int(counts[2] or 1)
     size = (request.template.height, request.template.width) if request.template else (224, 176)
     expressions = ("neutral", "smile", "surprise", "squint", "disgust")
-    return synthetic(people, per_person, size=size, expressions=expressions[: max(1, per_person)], track=talk.track)
+    return synthetic(
+        people, per_person, size=size, expressions=expressions[: max(1, per_person)], progress=talk.progress
+    )
 
 
 def _photographs(folder: Path, request: Request, recipe: Recipe, template: Template | None) -> Source:
     portraits = load_photographs(
-        folder, labels=request.labels, template=template, skip_unreadable=request.skip_unreadable, track=talk.track
+        folder,
+        labels=request.labels,
+        template=template,
+        skip_unreadable=request.skip_unreadable,
+        progress=talk.progress,
     )
     provenance = Provenance(
         tuple(WithheldFace(source=w.source, subject=w.subject, reason=w.reason) for w in portraits.withheld),

@@ -82,7 +82,7 @@ def plain(text: str) -> str:
     return escape("".join(shown))
 
 
-def track(items: Iterable[T], what: str) -> Iterable[T]:
+def progress(items: Iterable[T], what: str) -> Iterable[T]:
     """Yield the items under a progress bar."""
     with _bars() as bars:
         yield from bars.track(items, description=what)

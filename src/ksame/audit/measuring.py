@@ -18,14 +18,14 @@ from ksame.audit.result import (
     Utility,
     VerdictRecord,
 )
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 from ksame.utility import Accuracy, diversity, label_utility, mean_loss, mean_mesh_error
 
 _CLASSES = 20  # values of a label above which it counts as a number, not as classes
 _FACES_APART = 1500  # faces beyond which distances between all pairs are taken over a sample
 
 
-def measure_utility(pairs: Sequence[PairCrops], *, seed: int = 0, track: Track = silent) -> Utility:
+def measure_utility(pairs: Sequence[PairCrops], *, seed: int = 0, progress: Progress = silent) -> Utility:
     """Measure loss, detection, meshes, labels and diversity."""
     seen = [p for p in pairs if not p.after.empty]
     notes: list[str] = []
@@ -33,7 +33,7 @@ def measure_utility(pairs: Sequence[PairCrops], *, seed: int = 0, track: Track =
         notes.append(f"Labels and diversity leave out {len(pairs) - len(seen)} pictures without a face.")
     labels: list[LabelRecord] = []
     names = list(dict.fromkeys(name for p in seen for name in p.pair.original.attributes))
-    for name in track(names, "reading labels") if names else ():
+    for name in progress(names, "reading labels") if names else ():
         records = _label(name, seen, seed)
         labels += [] if isinstance(records, str) else records
         notes += [records] if isinstance(records, str) else []

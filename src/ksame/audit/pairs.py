@@ -15,7 +15,7 @@ from ksame.audit.pairing import AuditInput, LazyImage, Pair
 from ksame.audit.result import NotJudged
 from ksame.errors import InputError
 from ksame.faces.faceset import FaceSet
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 from ksame.utility.geometry import MeshError, mesh_error
 from ksame.utility.loss import Loss, entropy, measure_loss
 
@@ -74,7 +74,7 @@ def crop_pairs(
     *,
     restorers: Sequence[Restorer] = (),
     by_hand: bool = False,
-    track: Track = silent,
+    progress: Progress = silent,
 ) -> AuditFaces:
     """Crop the faces of every pair, and of further originals of the same people.
 
@@ -87,7 +87,7 @@ def crop_pairs(
     """
     faces = AuditFaces(not_judged=list(pictures.not_paired))
     originals: dict[str, FaceCrops] = {}
-    for pair in track(pictures.pairs, "detecting faces"):
+    for pair in progress(pictures.pairs, "detecting faces"):
         original = _load(pair.original, "original", cropper, faces)
         released = _load(pair.released, "released", cropper, faces)
         if original is None or released is None:
@@ -104,7 +104,7 @@ def crop_pairs(
         restored = {r.sha256: cropper.crop_restored(released, r, original=before, by_hand=by_hand) for r in restorers}
         moved = _mesh_error(before, after)
         faces.pairs.append(PairCrops(pair, before, after, loss, entropy(original), moved, restored))
-    for image in track(pictures.further, "detecting faces of further originals") if pictures.further else ():
+    for image in progress(pictures.further, "detecting faces of further originals") if pictures.further else ():
         pixels = _load(image, "original", cropper, faces)
         crops = None if pixels is None else cropper.crop(pixels)
         if crops is not None and not crops.empty:

@@ -29,7 +29,7 @@ from ksame.audit.thumbnails import thumbnails
 from ksame.errors import InputError, UsageError, seed_number
 from ksame.faces.faceset import FaceSet
 from ksame.models import Store
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 from ksame.scene.certificate import AnyCertificate, SceneCertificate
 
 STANDARD = ("naive", "reverse", "parrot")
@@ -85,7 +85,7 @@ def audit(
     pairing: Pairing = BY_NAME,
     earlier: AuditInput | None = None,
     compare: Sequence[AuditResult] = (),
-    track: Track = silent,
+    progress: Progress = silent,
 ) -> AuditResult:
     """Find out how many people are still recognised in released pictures, and how much use is left.
 
@@ -101,7 +101,7 @@ def audit(
         from the other.
     compare : sequence of AuditResult
         Audits of other releases of the same originals, for the privacy operating characteristic.
-    track : Track
+    progress : Progress
         Shows progress.
 
     Raises
@@ -118,15 +118,15 @@ def audit(
     pictures = pair_images(originals, released, pairing)
     cropper = choose_cropper(pictures, config.view)
     restorers = list({each.restorer.sha256: each.restorer for each in chosen if each.restorer}.values())
-    faces = crop_pairs(pictures, cropper, restorers=restorers, by_hand=config.by_hand, track=track)
-    before = None if earlier is None else crop_pairs(earlier, cropper, by_hand=config.by_hand, track=track)
+    faces = crop_pairs(pictures, cropper, restorers=restorers, by_hand=config.by_hand, progress=progress)
+    before = None if earlier is None else crop_pairs(earlier, cropper, by_hand=config.by_hand, progress=progress)
     promise = None if pictures.certificate is None else promise_of(pictures.certificate)
     bound = None if promise is None else promise.bound
     tried = tuple(config.scenarios or fitting(faces, cropper.view, bound, earlier=before is not None))
     able, unable = _able(chosen, cropper)
-    judged, skipped = _attack(able, tried, faces, before, bound, config.seed, track)
+    judged, skipped = _attack(able, tried, faces, before, bound, config.seed, progress)
     verdict = conclude(judged, faces.pairs, promise, cropper.view)
-    utility = measure_utility(faces.pairs, seed=config.seed, track=track)
+    utility = measure_utility(faces.pairs, seed=config.seed, progress=progress)
     method, parameter = _method_and_strength(pictures.certificate, config.name, released)
     points = poc_points(verdict, utility, method, parameter)
     exposed = most_exposed(judged, faces.pairs)
@@ -171,7 +171,7 @@ def _attack(
     earlier: AuditFaces | None,
     bound: float | None,
     seed: int,
-    track: Track,
+    progress: Progress,
 ) -> tuple[list[JudgedAttack], list[str]]:
     """Return every attack that fits the data, and a line for each that does not."""
     judged: list[JudgedAttack] = []
@@ -185,7 +185,7 @@ def _attack(
             continue
         recogniser, data = each.build(), AttackData(before, after)
         both = data if earlier is None else _with_earlier(data, *face_sets(earlier, each.part))
-        for scenario in track(tried, f"attacking: {each.name}"):
+        for scenario in progress(tried, f"attacking: {each.name}"):
             if scenario in BY_PIXELS and each.part != PIXELS:
                 continue
             try:

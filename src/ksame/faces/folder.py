@@ -18,7 +18,7 @@ from ksame.faces.landmarks import EYES_AND_NOSE
 from ksame.faces.reading import SUFFIXES, StrPath, read_image
 from ksame.faces.registration import Template, register
 from ksame.geometry import Similarity
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ def load_folder(
     labels: StrPath | None = None,
     template: Template | None = None,
     skip_unreadable: bool = False,
-    track: Track = silent,
+    progress: Progress = silent,
 ) -> Loaded:
     """Load every picture below ``folder``.
 
@@ -75,7 +75,7 @@ def load_folder(
     folder = Path(folder)
     entries = list_entries(folder, labels)
     read, unreadable = read_each(
-        entries, lambda entry, picture: (entry, picture), skip_unreadable=skip_unreadable, track=track
+        entries, lambda entry, picture: (entry, picture), skip_unreadable=skip_unreadable, progress=progress
     )
     kept, pictures = [entry for entry, _ in read], [picture for _, picture in read]
     return Loaded(_assemble(folder, pictures, kept, template), unreadable)
@@ -94,7 +94,7 @@ def read_each(
     take: Callable[[Entry, NDArray[np.float32]], T],
     *,
     skip_unreadable: bool = False,
-    track: Track = silent,
+    progress: Progress = silent,
 ) -> tuple[list[T], tuple[str, ...]]:
     """Read the pictures one after the other and keep what ``take`` makes of each.
 
@@ -106,7 +106,7 @@ def read_each(
     """
     taken: list[T] = []
     unreadable: list[str] = []
-    for entry in track(entries, "reading pictures"):
+    for entry in progress(entries, "reading pictures"):
         try:
             picture = read_image(entry.path)
         except InputError as error:

@@ -21,7 +21,7 @@ from ksame.faces.landmarks import eyes_and_nose
 from ksame.methods.base import Outcome, Problem, one_copy_each
 from ksame.parameters import Parameters, parameter, specs
 from ksame.privacy.models import NoGuarantee, PrivacyModel
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 from ksame.spaces.pca import fit_pca
 
 LARGEST_BLOCK, LARGEST_SIGMA = 65_535, 1_000.0
@@ -119,7 +119,7 @@ class AdHoc(Parameters, ABC):
         """One face is enough."""
         return 1
 
-    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, progress: Progress = silent) -> Outcome:
         """Alter every image; nothing is promised."""
         images = pixels(problem, self.name)
         codes = self.apply(images, rng, problem.landmarks).reshape(len(problem), -1)

@@ -14,7 +14,7 @@ from ksame.arrays import FloatArray, IntArray
 from ksame.faces.faceset import subject_means
 from ksame.methods.grouping import squared_distances
 from ksame.privacy.models import PrivacyModel
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 from ksame.spaces.reference import FaceModels
 
 Stranger = Callable[[FloatArray, np.random.Generator], FloatArray]
@@ -169,7 +169,7 @@ class Method(Protocol):
         """The smallest number of subjects the method can work on."""
         ...
 
-    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, progress: Progress = silent) -> Outcome:
         """De-identify the problem's codes."""
         ...
 

@@ -15,7 +15,7 @@ from ksame.methods.base import Outcome, Problem
 from ksame.parameters import Parameters, parameter
 from ksame.privacy.maps import ZeroRecognition
 from ksame.privacy.models import KAnonymity, PrivacyModel
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 
 Condition = Literal["paper", "tight", "exact"]
 Pair = tuple[list[int], list[int]]
@@ -78,7 +78,7 @@ class Furthest(Parameters):
         """Two clusters of k people."""
         return 2 * self.k
 
-    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, progress: Progress = silent) -> Outcome:
         """Cluster the people and exchange the centres."""
         if not problem.person_specific and self.release == "shifted":
             raise InputError(

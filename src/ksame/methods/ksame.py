@@ -13,7 +13,7 @@ from ksame.methods.base import Outcome, Problem
 from ksame.methods.grouping import STRATEGIES, group_means, partition, sse
 from ksame.parameters import Parameters, parameter
 from ksame.privacy.models import KAnonymity
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class KSame(Parameters):
         """At least k people are needed."""
         return self.k
 
-    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, progress: Progress = silent) -> Outcome:
         """Group the subjects and release one face for each group, or for each group and label (``problem.strata``)."""
         people = problem.by_subject
         n = len(people)
@@ -148,7 +148,7 @@ class Average(Parameters):
         """Two people, so that there is somebody to hide among."""
         return 2
 
-    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, progress: Progress = silent) -> Outcome:
         """Release one copy of the one face for every person."""
         people = problem.by_subject
         return _collapsed(problem, people, np.zeros(len(people), dtype=np.intp))
@@ -162,9 +162,9 @@ class Blackout(Average):
 
     name = "blackout"
 
-    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, progress: Progress = silent) -> Outcome:
         """Release one plain copy for every person."""
-        shared = super().run(problem, rng, track)
+        shared = super().run(problem, rng, progress)
         return replace(shared, surrogates=self.apply(shared.surrogates, rng), figures={})
 
     def apply(self, images: FloatArray, rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:

@@ -18,7 +18,7 @@ from ksame.privacy.maps import EpsilonKMap as EpsilonKMapPromise
 from ksame.privacy.maps import EpsilonMap as EpsilonMapPromise
 from ksame.privacy.maps import WrongMap as WrongMapPromise
 from ksame.privacy.rounding import rough
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 from ksame.spaces.reference import FaceModels, cross_squared_distances
 
 _ROUNDS = 40
@@ -61,7 +61,7 @@ class EpsilonMap(Parameters):
         """Two, so that a scale can be estimated."""
         return 1 if self.sigma is not None else 2
 
-    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, progress: Progress = silent) -> Outcome:
         """Scan the levels of every face from weak to strong; the distance is not monotone, so nothing is bisected."""
         images = pixels(problem, self.name)
         models = problem.models
@@ -75,7 +75,7 @@ class EpsilonMap(Parameters):
         released = np.zeros_like(problem.codes)
         open_ = np.arange(len(images))
         seed = int(rng.integers(2**63))
-        for level in track(levels, "scanning levels"):
+        for level in progress(levels, "scanning levels"):
             if not len(open_):
                 continue
             altered = at(self.over, level).apply(images[open_], np.random.default_rng(seed))
@@ -136,7 +136,7 @@ class WrongMap(Parameters):
         """Two, so that there is somebody else."""
         return 2
 
-    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, progress: Progress = silent) -> Outcome:
         """Move every face across its nearest bisecting plane."""
         models = problem.models.means()
         index = {str(s): i for i, s in enumerate(models.subjects)}
@@ -201,7 +201,7 @@ class EpsilonKMap(Parameters):
         """One: a single face works against a reference; the reference needs k people."""
         return 1
 
-    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, progress: Progress = silent) -> Outcome:
         """Solve the small system of every face."""
         models = problem.models.means() if self.models == "mean" else problem.models
         people = len(np.unique(models.subjects))
@@ -211,7 +211,7 @@ class EpsilonKMap(Parameters):
         neighbours = nearest_people(faces, subjects, models, self.k)
         codes = equalise(faces, models.codes, neighbours, self.lam)
         if self.lam == 0 and problem.written is not None:
-            codes = as_written(codes, models.codes, neighbours, problem.written, track)
+            codes = as_written(codes, models.codes, neighbours, problem.written, progress)
         sigma = self.sigma or rough(models.scale())
         promise = EpsilonKMapPromise(self.k, sigma, self.models, self.epsilon, even=self.lam == 0)
         change = np.linalg.norm(codes - faces, axis=1)
@@ -270,7 +270,7 @@ def equalise(codes: FloatArray, models: FloatArray, neighbours: IntArray, lam: f
 
 
 def as_written(
-    codes: FloatArray, models: FloatArray, neighbours: IntArray, written: Written, track: Track = silent
+    codes: FloatArray, models: FloatArray, neighbours: IntArray, written: Written, progress: Progress = silent
 ) -> FloatArray:
     """Return codes whose k models are equally far from what is read back of them.
 
@@ -288,7 +288,7 @@ def as_written(
     current, best = codes.copy(), codes.copy()
     smallest = np.full(len(codes), np.inf)
     left = np.arange(len(codes))
-    for _ in track(range(_ROUNDS), "equalising"):
+    for _ in progress(range(_ROUNDS), "equalising"):
         if not len(left):
             continue
         shown = written(current[left])

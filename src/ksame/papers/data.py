@@ -20,7 +20,7 @@ from ksame.faces.landmarks import eyes_and_nose
 from ksame.faces.registration import Template, register
 from ksame.papers.layouts import Picture, find_pictures
 from ksame.photographs import load_photographs, predicted_labels
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 from ksame.synthetic import synthetic
 
 SHOT = "shot"
@@ -79,7 +79,7 @@ class Data(Protocol):
     @property
     def real(self) -> bool: ...  # noqa: D102
 
-    def faces(self, wanted: Wanted, track: Track = silent) -> FaceSet:
+    def faces(self, wanted: Wanted, progress: Progress = silent) -> FaceSet:
         """Return faces; raises NotAvailableError where too few people have enough pictures."""
         ...
 
@@ -92,11 +92,11 @@ class SyntheticData:
     digest = "synthetic"
     real = False
 
-    def faces(self, wanted: Wanted, track: Track = silent) -> FaceSet:
+    def faces(self, wanted: Wanted, progress: Progress = silent) -> FaceSet:
         """See :meth:`Data.faces`."""
         expressions, lights = wanted.expressions, wanted.illuminations
         n, shots, seed = wanted.people, len(expressions) * len(lights), wanted.seed
-        painted = synthetic(n, shots, seed=seed, expressions=expressions, illuminations=lights, track=track)
+        painted = synthetic(n, shots, seed=seed, expressions=expressions, illuminations=lights, progress=progress)
         return _cut(_numbered(painted, np.tile(np.arange(shots), wanted.people)), wanted)
 
 
@@ -113,7 +113,7 @@ class FolderData:
     real = True
 
     @classmethod
-    def load(cls, folder: Path, layout: str = "auto", track: Track = silent) -> FolderData:
+    def load(cls, folder: Path, layout: str = "auto", progress: Progress = silent) -> FolderData:
         """Find the pictures of a data set and the face in each; what cannot be used is withheld and named."""
         found, pictures = find_pictures(folder, layout)
         chosen = _few(pictures)
@@ -125,7 +125,7 @@ class FolderData:
                 for picture in chosen:
                     said = (picture.gender, picture.expression, picture.illumination)
                     writer.writerow([picture.path.relative_to(folder).as_posix(), picture.subject, *said])
-            portraits = load_photographs(folder, labels=table, skip_unreadable=True, track=track)
+            portraits = load_photographs(folder, labels=table, skip_unreadable=True, progress=progress)
         faces = portraits.faces
         labels, notes = {name: values.copy() for name, values in faces.attributes.items()}, []
         for label in ("gender", "expression"):
@@ -138,7 +138,7 @@ class FolderData:
         stock = FaceSet(quantise(faces.images), faces.subjects, faces.landmarks, labels, faces.names)
         return cls(f"{folder.name} ({found})", _digest(folder, chosen), stock, missing, tuple(notes))
 
-    def faces(self, wanted: Wanted, track: Track = silent) -> FaceSet:
+    def faces(self, wanted: Wanted, progress: Progress = silent) -> FaceSet:
         """See :meth:`Data.faces`."""
         pairs = [(e, i) for i in wanted.illuminations for e in wanted.expressions]
         rows: dict[str, list[int]] = {}

@@ -23,7 +23,7 @@ from ksame.arrays import ByteArray
 from ksame.faces.faceset import FaceSet
 from ksame.files import make_folder, write_atomic
 from ksame.papers.data import Data, NotAvailableError, Wanted
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 from ksame.version import __version__
 
 Row = dict[str, Any]
@@ -106,11 +106,11 @@ class Task:
     data: Data
     scale: Scale
     seed: int
-    track: Track = silent
+    progress: Progress = silent
 
     def faces(self, people: int, **wanted: Any) -> FaceSet:
         """Return faces of as many people as the scale allows; see :class:`ksame.papers.data.Wanted`."""
-        return self.data.faces(Wanted(self.scale.people(people), seed=self.seed, **wanted), self.track)
+        return self.data.faces(Wanted(self.scale.people(people), seed=self.seed, **wanted), self.progress)
 
 
 Run = Callable[[Task], Findings]

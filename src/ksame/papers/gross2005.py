@@ -157,7 +157,7 @@ def _curves(task: Task, split: Split, recogniser: Recogniser, thin: int = 100) -
             fewest = len(one) if select is None else min(np.unique(one.attribute(select), return_counts=True)[1])
             tries += _averages(label, [k for k in few(KS, 2, 10) if k <= fewest], select)
     rows = [untouched]
-    for name, params, labels in task.track(tries, "releases"):
+    for name, params, labels in task.progress(tries, "releases"):
         probes = one if name == "k-same-pixel" else split.probes
         made = released(probes, name, task.seed, **params)
         rows.append(attack("naive", recogniser, split.attacked(made.faces), **labels))
@@ -209,7 +209,7 @@ def utility(task: Task) -> Findings:
         ks = [k for k in task.scale.levels(KS, keep=(2, 10)) if k <= smallest]
         tries = _masks(task.scale.levels(PIXELATION[1::2]), task.scale.levels(BLUR[1::2]))
         tries += [*_averages("k-Same", ks, None), *_averages("k-Same-Select", ks, label)]
-        for name, params, labels in task.track(tries, label):
+        for name, params, labels in task.progress(tries, label):
             made = released(faces, name, task.seed, **params)
             rows += label_rows(made.faces, label, "linear", task.seed, **labels)
         rows += _by_lot(task, faces, label, min(10, smallest))

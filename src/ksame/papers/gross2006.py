@@ -115,7 +115,7 @@ def recognition(task: Task) -> Findings:
     """Fig. 5: rank-1 rates and cumulative match curves of k-Same and k-Same-M over five splits."""
     found: dict[tuple[str, int], list[AttackResult]] = {}
     ks = task.scale.levels(KS, keep=(2, 5, 10))
-    for number in task.track(range(task.scale.runs(SPLITS)), "splits"):
+    for number in task.progress(range(task.scale.runs(SPLITS)), "splits"):
         seed = task.seed + number
         whole = _neutral_smile(task, seed, **_WHOLE)
         views = {"k-Same": _neutral_smile(task, seed), "k-Same-M": _rendered(whole)}
@@ -159,11 +159,11 @@ def utility(task: Task) -> Findings:
         seen = mine if name == "k-Same" else _seen(_model(mine), mine)
         rows += label_rows(seen, "expression", "rbf", task.seed, method=name, k=1)
         classes = min(np.unique(mine.attribute("expression"), return_counts=True)[1])
-        for k in task.track([k for k in task.scale.levels(KS, keep=(2, 10)) if 2 * k <= classes], "Select"):
+        for k in task.progress([k for k in task.scale.levels(KS, keep=(2, 10)) if 2 * k <= classes], "Select"):
             made = released(mine, METHODS[name](k=k, select="expression"), task.seed)
             rows += label_rows(made.faces, "expression", "rbf", task.seed, method=name, k=k)
     plain = faces["k-Same"]
-    for sigma in task.track(task.scale.levels(SIGMAS, keep=(8.0,)), "blur"):
+    for sigma in task.progress(task.scale.levels(SIGMAS, keep=(8.0,)), "blur"):
         made = released(plain, "blur", task.seed, sigma=sigma)
         rows += label_rows(made.faces, "expression", "rbf", task.seed, method="blur", sigma=sigma)
     notes = (
@@ -214,7 +214,7 @@ def enhancement(task: Task) -> Findings:
 
 def _blocks(task: Task, blocks: tuple[int, ...], scenarios: tuple[str, ...]) -> Findings:
     found: dict[tuple[str, int], list[AttackResult]] = {}
-    for number in task.track(range(task.scale.runs(SPLITS)), "splits"):
+    for number in task.progress(range(task.scale.runs(SPLITS)), "splits"):
         split = photograph_split(task, FERET, TRAINING, task.seed + number, size=SMALL)
         found.setdefault(("naive", 1), []).append(run_attack("naive", Eigenfaces(), split.attacked(split.probes)))
         for p in task.scale.levels(blocks, keep=(2, 4, 8)):

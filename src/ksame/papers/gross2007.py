@@ -63,7 +63,7 @@ def _repeated(task: Task, faces: FaceSet, varied: str) -> Findings:
     codes = AamSpace(width=64).fit(faces).encode(faces)
     people = faces.n_subjects
     rows: list[Row] = []
-    for k in task.track([k for k in task.scale.levels(KS, keep=(2, 5)) if 2 * k <= people], "k-Same"):
+    for k in task.progress([k for k in task.scale.levels(KS, keep=(2, 5)) if 2 * k <= people], "k-Same"):
         runs = [_ways(codes, faces, k, task.seed + run) for run in range(task.scale.runs(RUNS))]
         for way in runs[0]:
             for how in ("naive", "pooled"):
@@ -123,10 +123,10 @@ def pixelation(task: Task) -> Findings:
     faces = task.faces(150, expressions=("neutral", "smile"), size=(134, 99))
     gallery, probes = (faces.take(faces.attribute(SHOT) == shot) for shot in ("0", "1"))
     rows: list[Row] = [attack("naive", Eigenfaces(), AttackData(gallery, probes), method="untouched", blocks=1.0)]
-    for p in task.track(task.scale.levels(BLOCKS, keep=(8, 16)), "pixelation"):
+    for p in task.progress(task.scale.levels(BLOCKS, keep=(8, 16)), "pixelation"):
         made = released(probes, "pixelate", task.seed, p=p)
         rows += _attacked(gallery, made.faces, method="ad-hoc", level=p, blocks=float(p))
-    for epsilon in task.track(task.scale.levels(EPSILONS, keep=(1e-3, 1e-7)), "epsilon-map"):
+    for epsilon in task.progress(task.scale.levels(EPSILONS, keep=(1e-3, 1e-7)), "epsilon-map"):
         made = released(probes, "epsilon-map", task.seed, reference=gallery, epsilon=epsilon)
         mean = 0.0 if made.levels is None else float(made.levels.mean())
         rows += _attacked(gallery, made.faces, method="epsilon-map", level=epsilon, blocks=mean)
@@ -221,7 +221,7 @@ def equalised(task: Task) -> Findings:
     )
     before = AttackData(gallery, probes)
     rows = [attack("naive", judge, before, place="untouched", models=models, k=1) for models, judge in judges]
-    for k in task.track(task.scale.levels(KS, keep=(2, 5, 10)), "(epsilon,k)-map"):
+    for k in task.progress(task.scale.levels(KS, keep=(2, 5, 10)), "(epsilon,k)-map"):
         for place, others in zip(_PLACES, (gallery, reference), strict=True):
             if others.n_subjects < k:
                 continue

@@ -120,7 +120,7 @@ def balanced(task: Task, people: int, **wanted: Any) -> FaceSet:
     """
     rng = np.random.default_rng([task.seed, 3])
     if task.data.real:
-        faces = task.data.faces(Wanted(10**6, seed=task.seed, **wanted), task.track)
+        faces = task.data.faces(Wanted(10**6, seed=task.seed, **wanted), task.progress)
         kinds = [np.flatnonzero(faces.attribute("expression") == kind) for kind in ("neutral", "smile")]
         each = min(*(len(kind) for kind in kinds), task.scale.people(people) // 2)
         if each < FEWEST:

@@ -80,7 +80,7 @@ def ad_hoc(task: Task) -> Findings:
         *((f"pixelation {p}", "pixelate", {"p": p}) for p in (15, 20, 30)),
     ]
     rows, sheet = [], [faces.take(range(3))]
-    for label, name, params in task.track(methods, "masks"):
+    for label, name, params in task.progress(methods, "masks"):
         made = released(faces, name, task.seed, **params)
         data = AttackData(faces, made.faces)
         rows += [attack(scenario, Eigenfaces(), data, method=label, components="all") for scenario in ATTACKS]
@@ -106,7 +106,7 @@ def thresholds(task: Task) -> Findings:
     faces = task.faces(PEOPLE)
     rows = []
     values = task.scale.levels(sorted(set(THRESHOLDS)), keep=(5, 65, 118, 120, 250))
-    for t in task.track(values, "thresholds"):
+    for t in task.progress(values, "thresholds"):
         made = released(faces, "threshold", task.seed, t=float(t))
         data = AttackData(faces, made.faces)
         rows += [attack(scenario, Eigenfaces(), data, threshold=t) for scenario in ATTACKS]
@@ -135,7 +135,7 @@ def noise(task: Task) -> Findings:
     faces = task.faces(PEOPLE)
     rows: list[Row] = []
     pixels = faces.shape[1] * faces.shape[2]
-    for m in task.track(task.scale.levels(NOISE, keep=(6000, 9000, 13000)), "noise"):
+    for m in task.progress(task.scale.levels(NOISE, keep=(6000, 9000, 13000)), "noise"):
         for kind, name in (("grey", "noise"), ("black and white", "noise-bw")):
             made = released(faces, name, task.seed, m=m)
             labels = {"pixels": m, "share": m / pixels, "kind": kind}
@@ -188,7 +188,7 @@ def curves(task: Task) -> Findings:
     ks = [k for k in KS if 2 * k <= len(faces)]
     knows = Trained.on(Eigenfaces(), faces)
     rows: list[Row] = []
-    for k in task.track(ks, "k-Same"):
+    for k in task.progress(ks, "k-Same"):
         for label, name in METHODS.items():
             scores = []
             for run in range(runs):
@@ -251,7 +251,7 @@ def linear_time(task: Task) -> Findings:
     numbers = task.scale.levels((500, 1000, 2000, 4000), keep=(500, 4000))
     rng = np.random.default_rng(task.seed)
     rows: list[Row] = []
-    for n in task.track(numbers, "timing"):
+    for n in task.progress(numbers, "timing"):
         codes = rng.standard_normal((n, 60))
         spent = []
         for _ in range(3):

@@ -23,7 +23,7 @@ from ksame.papers.experiment import Experiment, Outcome, Row, Scale, versions, w
 from ksame.papers.figures import draw
 from ksame.papers.paper import Paper
 from ksame.papers.run import PAPERS
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 
 PAGE = "index.html"
 CLAIMS = "claims"
@@ -62,13 +62,13 @@ def write_reproduction(
     data: Data,
     scale: Scale,
     seed: int,
-    track: Track = silent,
+    progress: Progress = silent,
 ) -> list[Judged]:
     """Draw the figures, judge the claims, and write page, CSV and JSON; return the judged claims."""
     judged = [found for paper in papers for found in judge(paper.name, paper.claims, outcomes[paper.name])]
     shown: dict[str, list[_Shown]] = {paper.name: [] for paper in papers}
     pairs = [(paper, experiment) for paper in papers for experiment in paper.experiments]
-    for paper, experiment in track(pairs, "drawing"):
+    for paper, experiment in progress(pairs, "drawing"):
         outcome = outcomes[paper.name][experiment.name]
         place = folder / paper.name
         write_whole(place / f"{experiment.name}.csv", as_csv(outcome.findings.rows))

@@ -14,7 +14,7 @@ from ksame.errors import UsageError, seed_number, whole_number
 from ksame.papers.data import SyntheticData
 from ksame.papers.experiment import FULL, Experiment, Outcome, Task, perform
 from ksame.papers.paper import Paper
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 
 PAPERS = ("newton2005", "gross2005", "gross2006", "gross2007", "sun2015")
 """What can be reproduced, oldest first."""
@@ -41,7 +41,7 @@ def run_experiments(
     task: Task | None = None,
     jobs: int = 1,
     fresh: bool = False,
-    track: Track = silent,
+    progress: Progress = silent,
     tell: Tell = lambda outcome: None,
 ) -> dict[str, dict[str, Outcome]]:
     """Run the experiments of papers, or take what an earlier call left in ``folder``.
@@ -70,7 +70,7 @@ def run_experiments(
     outcomes: dict[str, dict[str, Outcome]] = {paper.name: {} for paper in papers}
     run = _in_turn if jobs == 1 else _side_by_side
     finished = run(todo, task, folder, jobs, fresh)
-    for _ in track(range(len(todo)), "experiments"):
+    for _ in progress(range(len(todo)), "experiments"):
         outcome = next(finished)
         outcomes[outcome.paper][outcome.experiment] = outcome
         tell(outcome)

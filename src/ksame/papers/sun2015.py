@@ -88,7 +88,7 @@ def recognition(task: Task) -> Findings:
     codes, n = people.codes, len(people.codes)
     runs = task.scale.runs(RUNS)
     rows: list[Row] = []
-    for k in task.track([k for k in task.scale.levels(KS, keep=(2, 5, 10)) if 2 * k <= n], "k-Diff"):
+    for k in task.progress([k for k in task.scale.levels(KS, keep=(2, 5, 10)) if 2 * k <= n], "k-Diff"):
         scores: dict[str, list[FloatArray]] = {}
         left: dict[str, list[int]] = {}
         for run in range(runs):
@@ -272,7 +272,7 @@ def deep(task: Task) -> Findings:
         attack("naive", network, AttackData(gallery, cropped), method="untouched", k=1, gallery=what)
         for what, gallery in (("rendered originals", cropped), ("photographs", people.faces))
     ]
-    for k in task.track([k for k in (2, 3, 5, 10) if 4 * k <= n or k == 2], "recognisers"):
+    for k in task.progress([k for k in (2, 3, 5, 10) if 4 * k <= n or k == 2], "recognisers"):
         for name, method in _methods(k).items():
             made, source = people.release(method, task.seed)
             shown = people.pictures(made, subjects[source])

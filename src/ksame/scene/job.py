@@ -24,8 +24,7 @@ from ksame.errors import InputError, UsageError
 from ksame.files import hash_tree, sha256_of
 from ksame.models import SFace
 from ksame.models.finisher import finisher
-from ksame.progress import Track as Progress
-from ksame.progress import silent
+from ksame.progress import Progress, silent
 from ksame.recipes import METHODS
 from ksame.scene.at_risk import DAMAGED, NOBODY, AtRisk, Shown, shown, stretches, without_faces
 from ksame.scene.config import Job, JobConfig

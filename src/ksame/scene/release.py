@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
 from ksame.files import set_constant_time, sha256_of, write_atomic
-from ksame.progress import Track as Progress
-from ksame.progress import silent
+from ksame.progress import Progress, silent
 from ksame.scene.at_risk import as_csv
 from ksame.scene.certificate import SceneCertificate, certify, kept_words
 from ksame.scene.config import Job, JobConfig

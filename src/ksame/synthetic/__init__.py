@@ -9,7 +9,7 @@ import numpy as np
 from ksame.errors import parameter_error, seed_number, whole_number
 from ksame.faces.faceset import FaceSet
 from ksame.faces.registration import LARGEST
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 from ksame.spaces.facemodel import face_model
 from ksame.synthetic.expressions import EXPRESSIONS
 from ksame.synthetic.lighting import ILLUMINATIONS
@@ -31,7 +31,7 @@ def synthetic(
     size: tuple[int, int] = (224, 176),
     expressions: Sequence[str] = ("neutral",),
     illuminations: Sequence[str] = ("flat",),
-    track: Track = silent,
+    progress: Progress = silent,
 ) -> FaceSet:
     """Make pictures of people who do not exist.
 
@@ -55,7 +55,7 @@ def synthetic(
         Out of neutral, smile, surprise, squint and disgust.
     illuminations : sequence of str
         Out of flat, front, left, right and top.
-    track : Track
+    progress : Progress
         Shows progress.
 
     Returns
@@ -80,7 +80,7 @@ def synthetic(
     images = np.empty((n * images_per_subject, *size, 3), dtype=np.float32)
     landmarks = np.empty((len(images), len(model.base), 2))
     painted = Painter(model, size).paint(people, shots)
-    for i in track(range(n), "painting people"):
+    for i in progress(range(n), "painting people"):
         rows = slice(i * images_per_subject, (i + 1) * images_per_subject)
         images[rows], landmarks[rows] = next(painted)
     owner = np.repeat(np.arange(n), images_per_subject)

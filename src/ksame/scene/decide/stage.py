@@ -15,8 +15,7 @@ from ksame.heads.surrogate import modelled
 from ksame.methods import Method, Problem
 from ksame.models import RECOGNISERS
 from ksame.models.finisher import finisher
-from ksame.progress import Track as Progress
-from ksame.progress import silent
+from ksame.progress import Progress, silent
 from ksame.recipes import METHODS, for_scenes
 from ksame.scene.decide.counting import PersonConfirmation, distinct
 from ksame.scene.decide.judge import Judge

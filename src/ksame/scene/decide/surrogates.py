@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from ksame.arrays import FloatArray, IntArray
 from ksame.heads.surrogate import Surrogate, draw_surrogate
-from ksame.progress import Track as Progress
-from ksame.progress import silent
+from ksame.progress import Progress, silent
 from ksame.scene.decide.judge import Judge
 from ksame.scene.decide.subject import Subject
 

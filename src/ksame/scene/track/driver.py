@@ -14,8 +14,7 @@ import numpy as np
 from ksame.arrays import FloatArray
 from ksame.errors import InputError
 from ksame.models import SFace
-from ksame.progress import Track as Progress
-from ksame.progress import silent
+from ksame.progress import Progress, silent
 from ksame.scene.observe import DetectorConfig, Frame, Map, Observations, observe
 from ksame.scene.observe.confirm import Verdict
 from ksame.scene.observe.mesh import Decoded, FaceMesher

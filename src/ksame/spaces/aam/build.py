@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ksame.arrays import FloatArray
 from ksame.errors import InputError, parameter_error
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 from ksame.spaces.aam.model import AppearanceModel
 from ksame.spaces.aam.procrustes import generalised_procrustes
 from ksame.spaces.aam.warp import FloatImage, PiecewiseAffine, triangulate
@@ -28,7 +28,7 @@ def build(
     texture: int | float | None = 0.95,
     width: int = 128,
     triangles: ArrayLike | None = None,
-    track: Track = silent,
+    progress: Progress = silent,
 ) -> AppearanceModel:
     """Learn shape and texture modes.
 
@@ -44,7 +44,7 @@ def build(
         Width of the base image in pixels; its height follows from the mean shape.
     triangles : array of shape (n_triangles, 3), optional
         Indices of points; by default the Delaunay triangles of the mean shape.
-    track : Track
+    progress : Progress
         Shows progress.
     """
     points = np.asarray(landmarks, dtype=np.float64)
@@ -59,7 +59,7 @@ def build(
     mesh = triangulate(base) if triangles is None else np.asarray(triangles, dtype=np.intp)
     warp = PiecewiseAffine(base, mesh, size)
     shapes = fit_pca((aligned - mean).reshape(len(points), -1) * scale, shape)
-    rows = sample_textures(warp, images, points, track=track)
+    rows = sample_textures(warp, images, points, progress=progress)
     textures = fit_pca(rows, texture)  # type: ignore[arg-type]  # float32, to halve the memory of large sets
     channels = rows.shape[1] // warp.n_pixels
     return AppearanceModel(
@@ -81,14 +81,14 @@ def sample_textures(
     images: Sequence[NDArray[Any]] | NDArray[Any],
     landmarks: FloatArray,
     *,
-    track: Track = silent,
+    progress: Progress = silent,
 ) -> FloatImage:
     """Warp every face to the base: rows of shape (n_faces, n_pixels * channels), float32."""
     channels = {image.shape[2] if image.ndim == 3 else 0 for image in images}
     if len(channels) != 1 or not channels <= {1, 3}:
         raise InputError("Images must have shape (height, width, channels), all with 1 or all with 3 channels.")
     rows = np.empty((len(images), warp.n_pixels * channels.pop()), dtype=np.float32)
-    for i in track(range(len(images)), "warping faces to the base"):
+    for i in progress(range(len(images)), "warping faces to the base"):
         rows[i] = warp.sample(images[i], landmarks[i]).ravel()
     return rows
 

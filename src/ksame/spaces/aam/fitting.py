@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ksame.arrays import FloatArray
 from ksame.errors import InputError, parameter_error
-from ksame.progress import Track, silent
+from ksame.progress import Progress, silent
 from ksame.spaces.aam.level import Level, crop_features, normalised
 from ksame.spaces.aam.model import AppearanceModel, Params
 from ksame.spaces.aam.warp import FloatImage
@@ -96,7 +96,7 @@ class Fitter:
         widths: Sequence[int] = (32, 64),
         shape_modes: int = 20,
         texture_modes: int = 50,
-        track: Track = silent,
+        progress: Progress = silent,
     ) -> Fitter:
         """Learn what faces look like at each level.
 
@@ -110,7 +110,7 @@ class Fitter:
             Width in pixels of the face at each level, rising.
         shape_modes, texture_modes : int
             How many to fit, at most; all that the model or the photographs yield if they yield fewer.
-        track : Track
+        progress : Progress
             Shows progress.
         """
         if not widths or list(widths) != sorted(widths) or widths[0] < 8:
@@ -123,7 +123,7 @@ class Fitter:
         if points.shape != expected or len(images) < 2:
             raise InputError(f"Expected two faces or more and landmarks {expected}. Got {points.shape}.")
         small = model.truncated(shape=min(shape_modes, len(model.shape_modes)))
-        levels = [Level.train(small, images, points, width, texture_modes, track) for width in widths]
+        levels = [Level.train(small, images, points, width, texture_modes, progress) for width in widths]
         return cls(model, tuple(levels))
 
     def fit(

@@ -15,7 +15,7 @@ from ksame.arrays import FloatArray
 from ksame.errors import InputError
 from ksame.faces.registration import Template, register
 from ksame.geometry import Similarity
-from ksame.progress import Track
+from ksame.progress import Progress
 from ksame.spaces.aam.model import AppearanceModel
 from ksame.spaces.aam.raster import barycentric
 from ksame.spaces.aam.warp import FloatImage, PiecewiseAffine, as_float
@@ -73,7 +73,7 @@ class Level:
         landmarks: FloatArray,
         width: int,
         n_modes: int,
-        track: Track,
+        progress: Progress,
     ) -> Level:
         """Learn the features of faces at a base of the given width."""
         scale = width / model.size[1]
@@ -82,7 +82,7 @@ class Level:
         size = (int(np.ceil(model.size[0] * scale)) + 2 * edge, width + 2 * edge)
         warp = PiecewiseAffine(base, model.triangles, size)
         rows = []
-        for i in track(range(len(images)), f"learning to fit at {width} pixels"):
+        for i in progress(range(len(images)), f"learning to fit at {width} pixels"):
             crop = crop_features(warp, images[i], landmarks[i])
             if crop is None:
                 raise InputError(f"The landmarks of image {i} lie outside it.")
