@@ -1,6 +1,8 @@
 """The arrows between the rooms: every room imports only what stands above it."""
 
 import ast
+import re
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -83,16 +85,16 @@ def test_arrows_point_up_only(path):
     assert imported_rooms(path) <= allowed
 
 
-@pytest.mark.parametrize("room", ["heads", "scene/decide", "scene/render"])
+@pytest.mark.parametrize("room", ["heads", "scene/observe", "scene/track", "scene/decide", "scene/render"])
 def test_nothing_but_a_job_starts_threads(room):
-    """Deciding and rendering are handed an executor, so that all files share one, and results depend on no thread."""
+    """Stages are handed an executor, so that all files share one, and results depend on no thread."""
     for path in sorted((SOURCE / room).rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         for word in ("ThreadPoolExecutor", "ProcessPoolExecutor", "Thread(", "import threading"):
             assert word not in source, f"{path} has {word}"
 
 
-STAGES = ("media", "decide", "render")
+STAGES = ("media", "observe", "track", "decide", "render")
 """Stages of scenes: each imports only those before it, and none of them the job."""
 
 
@@ -113,7 +115,24 @@ def test_the_check_sees_a_wrong_arrow(tmp_path):
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_modules_fit_on_a_few_screens(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 450
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 350
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_functions_take_at_most_eight_parameters(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            assert len([each for each in given if each.arg not in ("self", "cls")]) <= 8, f"{path}: {node.name}"
+
+
+def test_the_walk_in_contributing_names_what_is_there():
+    text = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    hops = re.findall(r"^[ │├└─]*(\d+)  ?(ksame[\w.]*):(\w+)", text, re.M)
+    assert [int(number) for number, _, _ in hops] == list(range(1, len(hops) + 1))
+    assert 8 <= len(hops) <= 12
+    for _, module, name in hops:
+        assert hasattr(import_module(module), name), f"{module}:{name}"
 
 
 def modules(root: Path) -> dict[str, Path]:

@@ -110,16 +110,9 @@ class FaceDetector:
         return np.concatenate(rows)
 
 
-def detect(
-    image: NDArray[Any],
-    *,
-    min_face: float = SMALLEST,
-    score: float = 0.6,
-    tiny: bool = False,
-    rotations: Sequence[int] = (),
-) -> list[Face]:
-    """Find the faces of a picture with the default store's YuNet; see :meth:`FaceDetector.detect`."""
-    return FaceDetector().detect(image, min_face=min_face, score=score, tiny=tiny, rotations=rotations)
+def detect(image: NDArray[Any], **options: Any) -> list[Face]:
+    """Find the faces of a picture with the default store's YuNet; options are those of :meth:`FaceDetector.detect`."""
+    return FaceDetector().detect(image, **options)
 
 
 def _enlargement(min_face: float) -> float:
