@@ -111,9 +111,9 @@ def test_one_photograph_under_four_names_is_one_person_or_refused(set_of, name):
             ksame.deidentify(double, build(name), seed=3)
     if name == "k-diff-furthest":
         with pytest.raises(InputError, match="one image per person"):
-            ksame.deidentify(double, build(name), seed=3, names="merge")
+            ksame.deidentify(double, build(name), seed=3, provenance=ksame.Provenance(names="merge"))
         return
-    _, linkage = ksame.deidentify(double, build(name), seed=3, names="merge")
+    _, linkage = ksame.deidentify(double, build(name), seed=3, provenance=ksame.Provenance(names="merge"))
     sources = [s for face in linkage.faces for s in face.sources] + [w.source for w in linkage.withheld]
     assert sorted(sources) == sorted(double.names)
 
