@@ -163,7 +163,7 @@ class _Search:
             spare = [j for j in spare if drawn[j] is not group.face]
             groups.append(self._with_more_candidates(group))
         self._move_recognised(groups)
-        return groups
+        return [group for group in groups if group.likeness]
 
     def _with_more_candidates(self, group: _Shared) -> _Shared:
         """Draw once more for a group in whose best face somebody is recognised."""
