@@ -1,10 +1,13 @@
 """Train the network that finishes drawings: heads as photographs, from a drawing and the surroundings alone.
 
-    python tools/train_finisher.py PAIRS... -o OUT --features FEATURES --seconds 540 [--start OUT/finisher.pt]
+    python tools/train_finisher.py PAIRS... -o OUT --features FEATURES --seconds 1440 [--until 480] [--resume STATE]
 
 PAIRS are files that ``tools/prepare_finisher.py`` writes: photographs of heads, and drawings of the faces in them.
 FEATURES is what ``tools/perception.py`` writes (the first blocks of EfficientNet-Lite0, for the perceptual loss). Needs
 PyTorch, best with a GPU, and nothing of ksame. ``tools/export_finisher.py`` turns the weights into ONNX.
+
+OUT gets ``finisher.pt``, the weights, and ``state.pt``, all that a later call with ``--resume OUT/state.pt`` needs to
+go on as if there had been no break: a critic that begins anew beside good weights hardly learns.
 """
 
 from __future__ import annotations
@@ -27,6 +30,10 @@ CHANNELS = (32, 64, 128, 176, 208)
 INPUTS = 10  # drawing: RGB, where, normals (2); surroundings: RGB, known
 PHOTO = 512  # side of the photographs, in pixels
 FIRST = 400  # steps in which only the critic learns of itself; its pull grows during the next so many
+DARK, FADED, FOLLOWS = 0.25, 0.1, 0.5  # shares of pictures that are dark, that lack colour, whose drawing is as dark
+TONES = (0.27, 0.82)  # brightness that drawn skin may have: exp of ksame.heads.surrogate's limits
+LEARNED = ("network", "mean", "critic", "steps", "critic_steps")  # what a trainer learns: parts of its state
+LUMA = (0.299, 0.587, 0.114)
 
 
 class Residual(nn.Module):
@@ -174,6 +181,37 @@ def blur(x, sigma: float):
     return F.conv2d(F.pad(x, (0, 0, k // 2, k // 2), mode="replicate"), g.transpose(2, 3).expand(c, 1, k, 1), groups=c)
 
 
+def uniform(*shape: int):
+    """Return numbers from 0 to 1."""
+    return torch.rand(*shape, device=DEVICE)
+
+
+def relit(photo, drawing, where):
+    """Vary light and colour of photographs and of drawings, (n, 3, size, size) from 0 to 1.
+
+    A quarter of the photographs is dark, a tenth has little colour or none. Who draws a surrogate knows skin only as it
+    looks in the picture: half of the drawings become as dark as their photograph, the others less so. Eyeballs are
+    always drawn in the same white.
+    """
+    n = len(photo)
+    luma = torch.tensor(LUMA, device=DEVICE).view(1, 3, 1, 1)
+    dark = (uniform(n, 1, 1, 1) < DARK) * uniform(n, 1, 1, 1) * 1.7
+    gain = torch.exp((uniform(n, 3, 1, 1) - 0.5) * 0.24) * torch.exp((uniform(n, 1, 1, 1) - 0.5) * 0.7 - dark)
+    gamma = torch.exp((uniform(n, 1, 1, 1) - 0.5) * 0.5)
+    faded = (uniform(n, 1, 1, 1) < FADED) * (1.5 * uniform(n, 1, 1, 1)).clamp(max=1)
+    photo = (photo.clamp(0, 1).pow(gamma) * gain).clamp(0, 1)
+    photo = photo.lerp((photo * luma).sum(1, keepdim=True).expand_as(photo), faded.expand_as(photo))
+    skin = (drawing * luma * where).sum((1, 2, 3), keepdim=True) / where.sum((1, 2, 3), keepdim=True).clamp(min=1)
+    skin = skin.clamp(*TONES)
+    seen = (skin.pow(gamma) * (gain * luma).sum(1, keepdim=True)).clamp(*TONES)
+    share = torch.where(uniform(n, 1, 1, 1) < FOLLOWS, 1.0, uniform(n, 1, 1, 1))
+    tint = torch.exp((uniform(n, 3, 1, 1) - 0.5) * 0.08) * torch.exp((uniform(n, 1, 1, 1) - 0.5) * 0.2)
+    high, low = drawing.amax(1, keepdim=True), drawing.amin(1, keepdim=True)
+    white = ((0.25 - (high - low) / high.clamp(min=0.01)) / 0.15).clamp(0, 1) * (high > 0.5)
+    darker = ((seen / skin).pow(share) - 1) * (1 - white) + 1
+    return photo, (drawing * tint * darker).clamp(0, 1)
+
+
 class Data:
     """Draws batches, varied on the GPU."""
 
@@ -190,13 +228,12 @@ class Data:
 
         The first third of the targets is soft, as small faces and films are; the last third are real photographs.
         """
-        rand = lambda *shape: torch.rand(*shape, device=DEVICE)  # noqa: E731
         third = n // 3
         i = torch.randint(0, len(self.photos), (n,), device=DEVICE)
         i[n - third :] = self.real[torch.randint(0, len(self.real), (third,), device=DEVICE)]
-        angle, zoom = (rand(n) - 0.5) * 0.4, torch.exp((rand(n) - 0.5) * 0.4)
-        flip = torch.where(rand(n) < 0.5, -1.0, 1.0)
-        shift = (rand(n, 2) - 0.5) * 0.12
+        angle, zoom = (uniform(n) - 0.5) * 0.4, torch.exp((uniform(n) - 0.5) * 0.4)
+        flip = torch.where(uniform(n) < 0.5, -1.0, 1.0)
+        shift = (uniform(n, 2) - 0.5) * 0.12
         cos, sin = angle.cos(), angle.sin()
         theta = torch.stack(
             [
@@ -220,15 +257,10 @@ class Data:
         c, s, f = (v.view(-1, 1, 1, 1) for v in (cos, sin, flip))
         normal = torch.cat([f * c * x + s * y, c * y - f * s * x], 1)
         known = (masks[:, 2:] > 0.999).float() * inside
-        wide = (rand(n, 1, 1, 1) < 0.85).float()
+        wide = (uniform(n, 1, 1, 1) < 0.85).float()
         region = ((masks[:, :1] * wide + masks[:, 1:2] * (1 - wide)) > 0.02).float()
-        # light and colour of the photograph, independent of the drawing's
-        gain = torch.exp((rand(n, 3, 1, 1) - 0.5) * 0.24) * torch.exp((rand(n, 1, 1, 1) - 0.5) * 0.7)
-        gamma = torch.exp((rand(n, 1, 1, 1) - 0.5) * 0.5)
-        photo = (photo.clamp(0, 1).pow(gamma) * gain).clamp(0, 1)
-        tint = torch.exp((rand(n, 3, 1, 1) - 0.5) * 0.08) * torch.exp((rand(n, 1, 1, 1) - 0.5) * 0.2)
-        drawing = ((drawing * tint).clamp(0, 1) * 2 - 1) * where
-        photo = photo * 2 - 1
+        photo, drawing = relit(photo, drawing, where)
+        photo, drawing = photo * 2 - 1, (drawing * 2 - 1) * where
         soft = slice(0, third)
         low = int(size * (0.25 + 0.6 * float(torch.rand(()))))
         photo[soft] = F.interpolate(
@@ -236,12 +268,12 @@ class Data:
             size=size, mode="bilinear", align_corners=False,
         )  # fmt: skip
         # other unknown parts: other people's heads, hands that were masked
-        hole = rand(n, 1, 1, 1) < 0.15
-        at, radius = rand(n, 2) * 2 - 1, 0.1 + 0.25 * rand(n)
+        hole = uniform(n, 1, 1, 1) < 0.15
+        at, radius = uniform(n, 2) * 2 - 1, 0.1 + 0.25 * uniform(n)
         lines = torch.linspace(-1, 1, size, device=DEVICE)
         far = torch.hypot(lines[None, None, :] - at[:, :1, None], lines[None, :, None] - at[:, 1:, None])
         known = known * (1 - (hole & (far[:, None] < radius.view(-1, 1, 1, 1))).float())
-        noise = torch.randn_like(photo) * 0.08 * rand(n, 1, 1, 1) ** 2
+        noise = torch.randn_like(photo) * 0.08 * uniform(n, 1, 1, 1) ** 2
         outside = known * (1 - region)
         inputs = torch.cat([drawing, where, normal * where, (photo + noise) * outside, outside], 1)
         return inputs, photo, region, known
@@ -267,20 +299,29 @@ class Trainer:
     def __init__(self, data: Data, options: argparse.Namespace) -> None:
         self.data, self.rate = data, options.rate
         self.network = Network().to(DEVICE).to(memory_format=torch.channels_last)
-        if options.start:
-            stored = torch.load(options.start, map_location=DEVICE)
-            self.network.load_state_dict({k: v.float() for k, v in stored.items()})
         self.mean = Network().to(DEVICE)
         self.mean.load_state_dict(self.network.state_dict())
         self.critic = Critic().to(DEVICE).to(memory_format=torch.channels_last)
         self.steps = torch.optim.Adam(self.network.parameters(), options.rate, betas=(0.5, 0.99))
         self.critic_steps = torch.optim.Adam(self.critic.parameters(), options.rate, betas=(0.5, 0.99))
         self.perception = Perception(options.features).to(DEVICE).requires_grad_(False)
-        self.adversary, self.step = options.adversary, 0
+        self.adversary, self.step, self.spent = options.adversary, 0, 0.0
         self.apart = torch.zeros((), device=DEVICE)  # how well the critic tells: its pull is as strong
+
+    def state(self) -> dict:
+        """Return all that training goes on from."""
+        parts = {name: getattr(self, name).state_dict() for name in LEARNED}
+        return {**parts, "step": self.step, "spent": self.spent, "apart": self.apart}
+
+    def resume(self, state: dict) -> None:
+        """Go on from what :meth:`state` returned."""
+        for name in LEARNED:
+            getattr(self, name).load_state_dict(state[name])
+        self.step, self.spent, self.apart = state["step"], state["spent"], state["apart"].to(DEVICE)
 
     def run(self, size: int, n: int, pace: float) -> dict[str, float]:
         """Do one step; ``pace`` is the share of the full rate of learning."""
+        torch.manual_seed(self.step)  # so that it does not matter where training was broken off
         for group in self.steps.param_groups + self.critic_steps.param_groups:
             group["lr"] = self.rate * pace
         with torch.no_grad():
@@ -338,13 +379,22 @@ class Trainer:
         return {"no": mean_over(no, there).item(), "yes": mean_over(yes, here).item(), "apart": self.apart.item()}
 
 
+def save(trainer: Trainer, folder: Path) -> None:
+    """Write the weights, and the state under its final name only when it is whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.save({k: v.half().cpu() for k, v in trainer.mean.state_dict().items()}, folder / "finisher.pt")
+    torch.save(trainer.state(), folder / "state.part")
+    (folder / "state.part").replace(folder / "state.pt")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pairs", type=Path, nargs="+")
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--features", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=540)
-    parser.add_argument("--start", type=Path, help="weights to go on from")
+    parser.add_argument("--seconds", type=float, default=1440, help="in all; the rate falls towards its end")
+    parser.add_argument("--until", type=float, help="second at which this call ends; at the end of all by default")
+    parser.add_argument("--resume", type=Path, metavar="STATE", help="state.pt of an earlier call, to go on from")
     parser.add_argument("--rate", type=float, default=3e-4)
     parser.add_argument("--adversary", type=float, default=0.7, help="pull of the critic, in pulls of the photograph")
     options = parser.parse_args()
@@ -353,19 +403,22 @@ def main() -> None:
     torch.manual_seed(1)
     data = Data(options.pairs)
     trainer = Trainer(data, options)
+    if options.resume:
+        trainer.resume(torch.load(options.resume, map_location=DEVICE))
     print("weights", sum(p.numel() for p in trainer.network.parameters()) / 1e6, "views", len(data.photos), flush=True)
     sizes = (
         ((256, 32), (256, 32), (128, 80), (512, 10)) if DEVICE == "cuda" else ((256, 4), (256, 4), (128, 10), (512, 2))
     )
-    begun = time.time()
-    while (spent := time.time() - begun) < options.seconds:
+    begun = time.time() - trainer.spent
+    until = min(options.seconds, options.until or options.seconds)
+    while (spent := time.time() - begun) < until:
+        trainer.spent = spent
         size, n = sizes[trainer.step % len(sizes)]
-        pace = min(1.0, (trainer.step + 1) / 200, max(0.05, (1 - spent / options.seconds) / 0.3))
+        pace = min(1.0, (trainer.step + 1) / 200, max(0.02, (1 - spent / options.seconds) / 0.3))
         if figures := trainer.run(size, n, pace):
             print(trainer.step, f"{spent:.0f}s", *(f"{k} {v:.3f}" for k, v in figures.items()), flush=True)
-    options.output.mkdir(parents=True, exist_ok=True)
-    torch.save({k: v.half().cpu() for k, v in trainer.mean.state_dict().items()}, options.output / "finisher.pt")
-    print("done", trainer.step, flush=True)
+    save(trainer, options.output)
+    print("done", trainer.step, f"{trainer.spent:.0f}s", flush=True)
 
 
 if __name__ == "__main__":
