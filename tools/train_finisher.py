@@ -407,16 +407,16 @@ def main() -> None:
         trainer.resume(torch.load(options.resume, map_location=DEVICE))
     print("weights", sum(p.numel() for p in trainer.network.parameters()) / 1e6, "views", len(data.photos), flush=True)
     sizes = (
-        ((256, 32), (256, 32), (128, 80), (512, 10)) if DEVICE == "cuda" else ((256, 4), (256, 4), (128, 10), (512, 2))
+        ((256, 32), (256, 32), (128, 80), (512, 10)) if DEVICE == "cuda" else ((256, 4), (256, 4), (128, 10), (512, 3))
     )
     begun = time.time() - trainer.spent
     until = min(options.seconds, options.until or options.seconds)
     while (spent := time.time() - begun) < until:
-        trainer.spent = spent
         size, n = sizes[trainer.step % len(sizes)]
         pace = min(1.0, (trainer.step + 1) / 200, max(0.02, (1 - spent / options.seconds) / 0.3))
         if figures := trainer.run(size, n, pace):
             print(trainer.step, f"{spent:.0f}s", *(f"{k} {v:.3f}" for k, v in figures.items()), flush=True)
+    trainer.spent = spent
     save(trainer, options.output)
     print("done", trainer.step, f"{trainer.spent:.0f}s", flush=True)
 
