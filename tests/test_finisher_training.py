@@ -11,7 +11,7 @@ from PIL import Image
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
-train_finisher = pytest.importorskip("train_finisher")
+finisher_data, train_finisher = map(pytest.importorskip, ("finisher_data", "train_finisher"))
 
 
 def picture(pixels) -> bytes:
@@ -68,13 +68,13 @@ def test_training_that_was_broken_off_goes_on_as_if_it_had_not_been(made, tmp_pa
 
 
 def test_drawn_skin_may_be_as_dark_as_a_dark_photograph(monkeypatch):
-    monkeypatch.setattr(train_finisher, "DARK", 1.0)
-    monkeypatch.setattr(train_finisher, "FOLLOWS", 1.0)
+    monkeypatch.setattr(finisher_data, "DARK", 1.0)
+    monkeypatch.setattr(finisher_data, "FOLLOWS", 1.0)
     torch.manual_seed(0)
     skin = torch.tensor([0.8, 0.6, 0.5]).view(1, 3, 1, 1).expand(64, 3, 8, 8).clone()
     skin[..., :4] = torch.tensor([196, 186, 182]).view(1, 3, 1, 1) / 255  # eyeballs
-    photo, drawing = train_finisher.relit(skin, skin, torch.ones(64, 1, 8, 8))
+    photo, drawing = finisher_data.relit(skin, skin, torch.ones(64, 1, 8, 8))
     seen, drawn = photo[..., 4:].mean((1, 2, 3)), drawing[..., 4:].mean((1, 2, 3))
     assert seen.min() < 0.15
-    assert np.corrcoef(seen.clamp(*train_finisher.TONES), drawn)[0, 1] > 0.9
+    assert np.corrcoef(seen.clamp(*finisher_data.TONES), drawn)[0, 1] > 0.9
     assert drawing[..., :4].mean((1, 2, 3)).min() > 0.6
