@@ -23,7 +23,7 @@ from ksame.spaces.facemodel.light import LUMA
 
 _ENLARGED = 1.25  # a square may be so much larger in the frame than the size at which it is finished
 _BAND = 1 / 64  # width of the band round a region in which old and new are mixed, in sides of the square
-_CRISP, _CRISP_FROM = 1.2, 256  # how much photographs are sharpened, and from which size on: by benchmarks.naturalness
+_CRISP, _CRISP_FROM = 0.7, 256  # how much photographs are sharpened, and from which size on: by benchmarks.naturalness
 # on portraits that the finisher learned from, then by eye; films would flicker
 _REPEAT = 256  # pixels after which grain repeats itself
 _GRAIN = 1.3  # of the noise of the surroundings, which is estimated from their smoothest third
