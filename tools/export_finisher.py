@@ -16,7 +16,8 @@ import onnx
 import torch
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
-from tools.train_finisher import INPUTS, Data, Network
+from tools.finisher_data import Data
+from tools.train_finisher import INPUTS, Network
 
 FINE = ("/stem/", "/head/", "/dec.0/", "/mix.0/")  # the finest level stays exact: its errors would show as haze
 BATCHES = ((128, 24), (256, 48))  # sizes, and how many pictures of each the ranges are measured on

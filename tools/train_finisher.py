@@ -1,32 +1,31 @@
 """Train the network that finishes drawings: heads as photographs, from a drawing and the surroundings alone.
 
-    python -m tools.train_finisher PAIRS... -o OUT --features FEATURES --seconds 540 [--start OUT/finisher.pt]
+    python -m tools.train_finisher PAIRS... -o OUT --features FEATURES --seconds 1440 [--until 480] [--resume STATE]
 
 PAIRS are files that ``tools/prepare_finisher.py`` writes: photographs of heads, and drawings of the faces in them.
 FEATURES is what ``tools/perception.py`` writes (the first blocks of EfficientNet-Lite0, for the perceptual loss). Needs
 PyTorch, best with a GPU, and nothing of ksame. ``tools/export_finisher.py`` turns the weights into ONNX.
+
+OUT gets ``finisher.pt``, the weights, and ``state.pt``, all that a later call with ``--resume OUT/state.pt`` needs to
+go on as if there had been no break: a critic that begins anew beside good weights hardly learns.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import time
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from PIL import Image
+from tools.finisher_data import DEVICE, Data
 from torch import nn
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 CHANNELS = (32, 64, 128, 176, 208)
 INPUTS = 10  # drawing: RGB, where, normals (2); surroundings: RGB, known
-PHOTO = 512  # side of the photographs, in pixels
 FIRST = 400  # steps in which only the critic learns of itself; its pull grows during the next so many
+LEARNED = ("network", "mean", "critic", "steps", "critic_steps")  # what a trainer learns: parts of its state
 
 
 class Residual(nn.Module):
@@ -137,32 +136,6 @@ class Perception(nn.Module):
         return seen
 
 
-def unpack(paths: list[Path]):
-    """Return photographs, masks, drawings and directions, each (n, 3, size, size), and which photographs are real."""
-    pictures = []
-    for path in paths:
-        stored = np.load(path)
-        blob, offsets = stored["blob"].tobytes(), stored["offsets"]
-
-        def picture(i: int, blob=blob, offsets=offsets):
-            image = np.asarray(Image.open(io.BytesIO(blob[offsets[i] : offsets[i + 1]])))
-            return torch.from_numpy(image.copy()).permute(2, 0, 1)
-
-        with ThreadPoolExecutor(16) as pool:
-            pictures += list(pool.map(picture, range(len(offsets) - 1)))
-    photos = [
-        photo
-        if photo.shape[1] == PHOTO
-        else F.interpolate(photo[None].float(), PHOTO, mode="bicubic")[0].clamp(0, 255).byte()
-        for photo in pictures[::4]
-    ]
-    real = torch.tensor([i for i, photo in enumerate(pictures[::4]) if photo.shape[1] == PHOTO], device=DEVICE)
-    return [
-        *(torch.stack(rows).to(DEVICE) for rows in (photos, pictures[1::4], pictures[2::4], pictures[3::4])),
-        real,
-    ]
-
-
 def blur(x, sigma: float):
     """Blur pictures of shape (n, channels, height, width)."""
     k = int(3 * sigma) * 2 + 1
@@ -172,79 +145,6 @@ def blur(x, sigma: float):
     c = x.shape[1]
     x = F.conv2d(F.pad(x, (k // 2, k // 2, 0, 0), mode="replicate"), g.expand(c, 1, 1, k), groups=c)
     return F.conv2d(F.pad(x, (0, 0, k // 2, k // 2), mode="replicate"), g.transpose(2, 3).expand(c, 1, k, 1), groups=c)
-
-
-class Data:
-    """Draws batches, varied on the GPU."""
-
-    def __init__(self, paths: list[Path]) -> None:
-        self.photos, self.masks, self.drawings, self.normals, self.real = unpack(paths)
-        self.small = {PHOTO: self.photos}
-        for size in (PHOTO // 2, PHOTO // 4):
-            self.small[size] = torch.cat(
-                [F.interpolate(part.float(), size=size, mode="area").round().byte() for part in self.photos.split(64)]
-            )
-
-    def batch(self, n: int, size: int):
-        """Return inputs, targets, where the region is, and what is known.
-
-        The first third of the targets is soft, as small faces and films are; the last third are real photographs.
-        """
-        rand = lambda *shape: torch.rand(*shape, device=DEVICE)  # noqa: E731
-        third = n // 3
-        i = torch.randint(0, len(self.photos), (n,), device=DEVICE)
-        i[n - third :] = self.real[torch.randint(0, len(self.real), (third,), device=DEVICE)]
-        angle, zoom = (rand(n) - 0.5) * 0.4, torch.exp((rand(n) - 0.5) * 0.4)
-        flip = torch.where(rand(n) < 0.5, -1.0, 1.0)
-        shift = (rand(n, 2) - 0.5) * 0.12
-        cos, sin = angle.cos(), angle.sin()
-        theta = torch.stack(
-            [
-                torch.stack([zoom * cos * flip, -zoom * sin * flip, shift[:, 0]], 1),
-                torch.stack([zoom * sin, zoom * cos, shift[:, 1]], 1),
-            ],
-            1,
-        )
-        grid = F.affine_grid(theta, (n, 1, size, size), align_corners=False)
-        sample = lambda x: F.grid_sample(x, grid, align_corners=False)  # noqa: E731
-        inside = (grid.abs().amax(3) < 1).float()[:, None]
-
-        photo = sample(self.small[size][i].float() / 255)
-        masks = sample(F.interpolate(self.masks[i].float() / 255, size=PHOTO, mode="bilinear"))
-        drawing, normal = self.drawings[i].float() / 255, self.normals[i].float() / 127.5 - 1
-        if size < drawing.shape[-1]:
-            drawing, normal = (F.interpolate(x, size=size, mode="area") for x in (drawing, normal))
-        drawing, normal = sample(drawing), sample(normal)
-        where = ((normal[:, 2:] + 1) / 2 * inside > 0.5).float()
-        x, y = normal[:, :1], normal[:, 1:2]  # directions turn with the picture
-        c, s, f = (v.view(-1, 1, 1, 1) for v in (cos, sin, flip))
-        normal = torch.cat([f * c * x + s * y, c * y - f * s * x], 1)
-        known = (masks[:, 2:] > 0.999).float() * inside
-        wide = (rand(n, 1, 1, 1) < 0.85).float()
-        region = ((masks[:, :1] * wide + masks[:, 1:2] * (1 - wide)) > 0.02).float()
-        # light and colour of the photograph, independent of the drawing's
-        gain = torch.exp((rand(n, 3, 1, 1) - 0.5) * 0.24) * torch.exp((rand(n, 1, 1, 1) - 0.5) * 0.7)
-        gamma = torch.exp((rand(n, 1, 1, 1) - 0.5) * 0.5)
-        photo = (photo.clamp(0, 1).pow(gamma) * gain).clamp(0, 1)
-        tint = torch.exp((rand(n, 3, 1, 1) - 0.5) * 0.08) * torch.exp((rand(n, 1, 1, 1) - 0.5) * 0.2)
-        drawing = ((drawing * tint).clamp(0, 1) * 2 - 1) * where
-        photo = photo * 2 - 1
-        soft = slice(0, third)
-        low = int(size * (0.25 + 0.6 * float(torch.rand(()))))
-        photo[soft] = F.interpolate(
-            F.interpolate(photo[soft], size=low, mode="bilinear", antialias=True, align_corners=False),
-            size=size, mode="bilinear", align_corners=False,
-        )  # fmt: skip
-        # other unknown parts: other people's heads, hands that were masked
-        hole = rand(n, 1, 1, 1) < 0.15
-        at, radius = rand(n, 2) * 2 - 1, 0.1 + 0.25 * rand(n)
-        lines = torch.linspace(-1, 1, size, device=DEVICE)
-        far = torch.hypot(lines[None, None, :] - at[:, :1, None], lines[None, :, None] - at[:, 1:, None])
-        known = known * (1 - (hole & (far[:, None] < radius.view(-1, 1, 1, 1))).float())
-        noise = torch.randn_like(photo) * 0.08 * rand(n, 1, 1, 1) ** 2
-        outside = known * (1 - region)
-        inputs = torch.cat([drawing, where, normal * where, (photo + noise) * outside, outside], 1)
-        return inputs, photo, region, known
 
 
 def grown(mask, pixels: int):
@@ -267,20 +167,29 @@ class Trainer:
     def __init__(self, data: Data, options: argparse.Namespace) -> None:
         self.data, self.rate = data, options.rate
         self.network = Network().to(DEVICE).to(memory_format=torch.channels_last)
-        if options.start:
-            stored = torch.load(options.start, map_location=DEVICE)
-            self.network.load_state_dict({k: v.float() for k, v in stored.items()})
         self.mean = Network().to(DEVICE)
         self.mean.load_state_dict(self.network.state_dict())
         self.critic = Critic().to(DEVICE).to(memory_format=torch.channels_last)
         self.steps = torch.optim.Adam(self.network.parameters(), options.rate, betas=(0.5, 0.99))
         self.critic_steps = torch.optim.Adam(self.critic.parameters(), options.rate, betas=(0.5, 0.99))
         self.perception = Perception(options.features).to(DEVICE).requires_grad_(False)
-        self.adversary, self.step = options.adversary, 0
+        self.adversary, self.step, self.spent = options.adversary, 0, 0.0
         self.apart = torch.zeros((), device=DEVICE)  # how well the critic tells: its pull is as strong
+
+    def state(self) -> dict:
+        """Return all that training goes on from."""
+        parts = {name: getattr(self, name).state_dict() for name in LEARNED}
+        return {**parts, "step": self.step, "spent": self.spent, "apart": self.apart}
+
+    def resume(self, state: dict) -> None:
+        """Go on from what :meth:`state` returned."""
+        for name in LEARNED:
+            getattr(self, name).load_state_dict(state[name])
+        self.step, self.spent, self.apart = state["step"], state["spent"], state["apart"].to(DEVICE)
 
     def run(self, size: int, n: int, pace: float) -> dict[str, float]:
         """Do one step; ``pace`` is the share of the full rate of learning."""
+        torch.manual_seed(self.step)  # so that it does not matter where training was broken off
         for group in self.steps.param_groups + self.critic_steps.param_groups:
             group["lr"] = self.rate * pace
         with torch.no_grad():
@@ -338,13 +247,22 @@ class Trainer:
         return {"no": mean_over(no, there).item(), "yes": mean_over(yes, here).item(), "apart": self.apart.item()}
 
 
+def save(trainer: Trainer, folder: Path) -> None:
+    """Write the weights, and the state under its final name only when it is whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.save({k: v.half().cpu() for k, v in trainer.mean.state_dict().items()}, folder / "finisher.pt")
+    torch.save(trainer.state(), folder / "state.part")
+    (folder / "state.part").replace(folder / "state.pt")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pairs", type=Path, nargs="+")
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--features", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=540)
-    parser.add_argument("--start", type=Path, help="weights to go on from")
+    parser.add_argument("--seconds", type=float, default=1440, help="in all; the rate falls towards its end")
+    parser.add_argument("--until", type=float, help="second at which this call ends; at the end of all by default")
+    parser.add_argument("--resume", type=Path, metavar="STATE", help="state.pt of an earlier call, to go on from")
     parser.add_argument("--rate", type=float, default=3e-4)
     parser.add_argument("--adversary", type=float, default=0.7, help="pull of the critic, in pulls of the photograph")
     options = parser.parse_args()
@@ -353,19 +271,22 @@ def main() -> None:
     torch.manual_seed(1)
     data = Data(options.pairs)
     trainer = Trainer(data, options)
+    if options.resume:
+        trainer.resume(torch.load(options.resume, map_location=DEVICE))
     print("weights", sum(p.numel() for p in trainer.network.parameters()) / 1e6, "views", len(data.photos), flush=True)
     sizes = (
-        ((256, 32), (256, 32), (128, 80), (512, 10)) if DEVICE == "cuda" else ((256, 4), (256, 4), (128, 10), (512, 2))
+        ((256, 32), (256, 32), (128, 80), (512, 10)) if DEVICE == "cuda" else ((256, 4), (256, 4), (128, 10), (512, 3))
     )
-    begun = time.time()
-    while (spent := time.time() - begun) < options.seconds:
+    begun = time.time() - trainer.spent
+    until = min(options.seconds, options.until or options.seconds)
+    while (spent := time.time() - begun) < until:
         size, n = sizes[trainer.step % len(sizes)]
-        pace = min(1.0, (trainer.step + 1) / 200, max(0.05, (1 - spent / options.seconds) / 0.3))
+        pace = min(1.0, (trainer.step + 1) / 200, max(0.02, (1 - spent / options.seconds) / 0.3))
         if figures := trainer.run(size, n, pace):
             print(trainer.step, f"{spent:.0f}s", *(f"{k} {v:.3f}" for k, v in figures.items()), flush=True)
-    options.output.mkdir(parents=True, exist_ok=True)
-    torch.save({k: v.half().cpu() for k, v in trainer.mean.state_dict().items()}, options.output / "finisher.pt")
-    print("done", trainer.step, flush=True)
+    trainer.spent = spent
+    save(trainer, options.output)
+    print("done", trainer.step, f"{trainer.spent:.0f}s", flush=True)
 
 
 if __name__ == "__main__":

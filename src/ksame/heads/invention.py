@@ -47,7 +47,7 @@ class InventionConfig:
 
     max_enlarged: float = 1.25
     band: float = 1 / 64
-    sharpening: float = 1.2
+    sharpening: float = 0.7
     sharpened_from: int = 256
     grain: float = 1.3
     grain_side: int = 256
