@@ -18,7 +18,7 @@ class BetweenConfig:
     """When a head may be interpolated, and how; lengths in sides of the square.
 
     Beyond the limits there is something to be seen that neither head has: teeth, a lid, another cheek. Limits
-    are by choice. On one synthetic talking head, two seeds, blinks correlated 0.76 and 0.83 with lids at 0.005, 0.80 and
+    are by choice. On a synthetic talking head, two seeds, blinks correlated 0.76 and 0.83 at 0.005 for lids, 0.80 and
     0.86 at 0.0025, 0.78 and 0.86 without interpolation (``benchmarks.scene_use``); one seed repeated differed by 0.03.
 
     Attributes
