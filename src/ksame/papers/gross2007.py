@@ -185,8 +185,12 @@ def sheet(task: Task) -> Findings:
     ks = [k for k in (2, 5, 10, 20) if k <= len(faces)]
     if len(faces) < 4:
         raise NotAvailableError("needs four people")
-    shown = [released(faces, "epsilon-k-map", task.seed, k=k).of(range(4)) for k in ks]
-    pictures = layout([faces.take(range(4)), *shown], ("", "", "", ""), ("original", *(f"k = {k}" for k in ks)))
+    made = [released(faces, "epsilon-k-map", task.seed, k=k) for k in ks]
+    everywhere = sorted(set.intersection(*({int(i) for i in each.source} for each in made)))[:4]  # some are withheld
+    if len(everywhere) < 4:
+        raise NotAvailableError("needs four people who are released at every k")
+    shown = [each.of(everywhere) for each in made]
+    pictures = layout([faces.take(everywhere), *shown], ("", "", "", ""), ("original", *(f"k = {k}" for k in ks)))
     return Findings([{"k": k, "people": len(faces)} for k in ks], (), pictures)
 
 
