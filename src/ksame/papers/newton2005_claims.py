@@ -109,7 +109,7 @@ def _threshold_parrot(rows: Rows) -> Judgement:
     low = [t for t, v in inside.items() if v <= 0.1]
     why = f"at {names(low)} it does not"
     if all(t < 50 or t > 180 for t in low):
-        why += ": nearly every picture is all white or all black there, as few pixels are so bright or dark here"
+        why += "; nearly every picture is all white or all black there, as few pixels are so bright or dark here"
     middle = min(v for t, v in inside.items() if 50 <= t <= 180)
     return agree_if(not low, seen, why, partly=middle > 0.5)
 
