@@ -75,7 +75,7 @@ def portraits(shared) -> FaceSet:
         found = detect(picture)
         if not found:
             continue
-        face, _ = register(picture, max(found, key=lambda d: d.score).points[:3], template)
+        face, _ = register(picture, max(found, key=lambda d: d.score).landmarks[:3], template)
         images.append(face.mean(axis=2, keepdims=True))
         subjects.append(path.stem)
     return FaceSet(np.stack(images), np.array(subjects))
