@@ -1,4 +1,4 @@
-"""Frames a second and memory of ``ksame deidentify`` against those of deface, whole processes, in turns.
+"""Frames per second and memory of ``ksame deidentify`` against those of deface, whole processes, in turns.
 
 ``python -m benchmarks.scene_speed CLIP [--rounds 3]``. deface is installed into an environment of its own, in the
 user's cache. Both run with their defaults; memory is the peak of the whole process tree, sampled.
@@ -95,7 +95,7 @@ def main() -> None:
                 rates[name].append(n_frames / took)
                 peaks[name].append(peak)
                 print(
-                    f"round {number + 1}: {name:6} {n_frames / took:5.1f} frames a second, {peak:4.0f} MB", flush=True
+                    f"round {number + 1}: {name:6} {n_frames / took:5.1f} frames per second, {peak:4.0f} MB", flush=True
                 )
     ratio = statistics.median(a / b for a, b in zip(rates["ksame"], rates["deface"], strict=True))
     print(f"ksame is {ratio:.2f} x as fast as deface (median of {options.rounds} rounds)")

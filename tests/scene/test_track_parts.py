@@ -64,7 +64,7 @@ def test_smoothing_in_parts_is_smoothing_as_a_whole(cut):
 
 
 def rows_of(yaws):
-    """Rows of a face that moves right by 2 pixels a frame; None where it was not seen, "box" where it has no mesh."""
+    """Rows of a face that moves right by 2 pixels per frame; None where it was not seen, "box" where it has no mesh."""
     rows = np.full((len(yaws), WIDTH), np.nan, dtype=np.float32)
     for i, yaw in enumerate(yaws):
         if yaw is None:
