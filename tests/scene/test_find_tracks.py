@@ -237,6 +237,31 @@ def test_nobody_is_kept_too(tmp_path):
     assert (kept.n_frames, kept.people, kept.tracks) == (2, (), ())
 
 
+def test_shots_without_faces_before_and_after_are_not_decoded_again():
+    there = walk(9, [(0, (80, 120), (90, 120), 130, range(9))])
+    pictures = walk(9, [], seed=3) + there + walk(40, [], seed=3)
+    decoded = []
+
+    def frames(start):
+        decoded.append([])
+        for frame in list(clip(pictures))[start:]:
+            decoded[-1].append(frame.index)
+            yield frame
+
+    cast = find_in(frames, SIZE, None, TrackerConfig(detector=QUICK))
+    assert cast.cuts.tolist() == [9, 18]
+    assert [(track.first, track.end) for track in cast.tracks] == [(9, 18)]
+    assert decoded == [list(range(58)), list(range(9, 18))]
+
+
+@pytest.mark.parametrize(("change", "word"), [(-3, "fewer"), (3, "more")])
+def test_a_file_that_changes_between_the_passes_is_refused(change, word):
+    pictures = walk(12, [(0, (80, 120), (90, 120), 130, range(12))])
+    given = iter([pictures[:9], pictures[: 9 + change]])
+    with pytest.raises(InputError, match=f"There are {word} frames now"):
+        find_in(lambda start: clip(next(given)), SIZE, None, TrackerConfig(detector=QUICK))
+
+
 def test_frames_of_another_size_are_refused():
     with pytest.raises(InputError, match="Expected frame 0 as 8-bit RGB of 100x100 pixels"):
         find_tracks(clip(walk(1, [])), (100, 100), None)

@@ -100,19 +100,19 @@ def seen_with(monkeypatch, picture, *extra, **kwargs):
 def test_what_nobody_else_takes_for_a_face_is_dropped(monkeypatch, picture):
     cast = seen_with(monkeypatch, picture, detection(300, 150, 44, 0.7))
     assert [(track.person, track.confirmed) for track in cast.tracks] == [("P1", True)]
-    assert cast.unsure == frozenset()
+    assert cast.unconfirmed == frozenset()
 
 
 def test_what_is_in_doubt_has_its_own_size_and_no_mesh_and_is_nobody(monkeypatch, picture, tmp_path):
     cast = seen_with(monkeypatch, picture, detection(300, 150, 44, 0.9), work=tmp_path)
     assert [person.name for person in cast.people] == ["P1", "U1"]
-    assert cast.unsure == {"U1"}
+    assert cast.unconfirmed == {"U1"}
     (track,) = cast.of("U1")
     face = track.at(0)
     assert face.box == pytest.approx((278, 128, 44, 44), abs=4)
     assert (face.mesh, face.confirmed) == (None, False)
     assert cast.people[1].embedding is None
-    assert load_tracks(tmp_path).unsure == {"U1"}
+    assert load_tracks(tmp_path).unconfirmed == {"U1"}
     assert cast.of("P1")[0].at(0).confirmed
 
 
@@ -180,7 +180,7 @@ def cast():
 
 
 def test_who_has_a_confirmed_track_is_somebody(cast):
-    assert cast.unsure == {"U1"}
+    assert cast.unconfirmed == {"U1"}
 
 
 def test_files_keep_what_is_confirmed(cast, tmp_path):
@@ -207,10 +207,10 @@ def test_over_a_batch_nobody_is_joined_with_what_is_in_doubt(cast):
 
     everyone = join_files([cast, cast], 0.45)
     assert everyone.people == ("P1", "P2", "P3", "U1", "U2")
-    assert everyone.unsure == {"U1", "U2"}
+    assert everyone.unconfirmed == {"U1", "U2"}
     assert everyone.keys("P1") == [(0, "P1"), (1, "P1")]
     assert sorted(everyone.keys("U1") + everyone.keys("U2")) == [(0, "U1"), (1, "U1")]
-    assert not everyone.strangers & everyone.unsure
+    assert not everyone.unmatched & everyone.unconfirmed
 
 
 def test_what_is_in_doubt_is_masked_unless_kept_by_name():
@@ -253,7 +253,7 @@ def test_photographs_of_one_person_show_one_person(shared):
         largest = max(cast.tracks, key=lambda one: one.boxes[0, 2])
         assert largest.confirmed, file.name
         assert largest.meshed().all(), file.name
-        people = [person for person in cast.people if person.name not in cast.unsure]
+        people = [person for person in cast.people if person.name not in cast.unconfirmed]
         assert len(people) == 1 + BEHIND.get(file.name, 0), file.name
         too_many += [f"{file.name}: {one.boxes[0].round().tolist()}" for one in cast.tracks if not one.confirmed]
     print(f"\n{len(files)} photographs, masked without a face: {too_many}")

@@ -14,7 +14,7 @@ from ksame.errors import InputError
 from ksame.models import Source
 from ksame.scene.track import load_tracks, read_tracks, save_tracks, write_tracks
 from ksame.scene.track.edits import left_out, misnamed
-from ksame.scene.track.tracks import N_POINTS, Found, Person, Track, Tracks
+from ksame.scene.track.tracks import N_POINTS, OriginalTrack, Person, Track, Tracks
 
 
 def track(number, person, first, n, seed):
@@ -134,7 +134,7 @@ def test_left_out_is_just_what_no_box_covers(first, n, gone, seed):
         for number, run in enumerate(runs)
     )
     people = tuple(Person(name, None) for name in sorted({part.person for part in parts}))
-    cast = Tracks((640, 480), 100, people, parts, found=(Found("P1", first, whole.boxes),))
+    cast = Tracks((640, 480), 100, people, parts, originals=(OriginalTrack("P1", first, whole.boxes),))
     missing = sorted({first + i for i in range(len(whole))} - {first + i for i in rows})
     assert [(one.first, one.last) for one in left_out(cast)] == ([(missing[0], missing[-1])] if missing else [])
 

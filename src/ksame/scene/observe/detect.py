@@ -81,7 +81,7 @@ def search(detector: FaceDetector, rgb: ByteArray, how: Search, config: Detector
     faces = detector.detect(rgb, score=config.low, min_face=min_side)
     if how.share is not None:
         number, of = how.share
-        parts = _parts_of(rgb)
+        parts = _parts_of(rgb, _PART)
         for i, part in enumerate(parts):
             if i * of // len(parts) == number:
                 faces += _search_small(detector, rgb, part, config.low, config.tiny)
@@ -100,7 +100,7 @@ def _search_still(detector: FaceDetector, rgb: ByteArray, config: DetectorConfig
     return distinct(faces)
 
 
-def _parts_of(rgb: ByteArray, longest: int = _PART) -> list[_Part]:
+def _parts_of(rgb: ByteArray, longest: int) -> list[_Part]:
     """Return the parts, which overlap, in which a picture is searched for small faces."""
     return [(rows, columns) for rows in _parts(rgb.shape[0], longest) for columns in _parts(rgb.shape[1], longest)]
 
@@ -139,24 +139,14 @@ def _parts(length: int, longest: int = _PART) -> list[slice]:
 
 
 def search_near(detector: FaceDetector, rgb: ByteArray, box: FloatArray, roll: float, score: float) -> Face | None:
-    """Search for a face about where it is expected.
-
-    Parameters
-    ----------
-    detector : FaceDetector
-    rgb : ndarray of shape (height, width, 3)
-    box : ndarray of shape (4,)
-    roll : float
-        How far the head is tilted, in radians: the part that is searched is turned upright.
-    score : float
-    """
+    """Search for a face about a box, (4,); the part that is searched is turned upright by ``roll``, in radians."""
     size = max(side(box), 4.0)
     scale, out = _FACE / size, round(_FACE * _REACH)
     cos, sin = np.cos(roll) * scale, np.sin(roll) * scale
     turn = np.array([[cos, sin], [-sin, cos]])
     shift = (out - 1) / 2 - turn @ centre(box)
-    matrix = np.column_stack([turn, shift])
     flags = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    matrix = np.column_stack([turn, shift])
     part = cv2.warpAffine(rgb, matrix, (out, out), flags=flags, borderMode=cv2.BORDER_CONSTANT)
     back = np.linalg.inv(turn)
     best, nearest = None, np.inf

@@ -6,7 +6,7 @@ it finds and that cannot be meshed keeps its box only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
 
@@ -51,35 +51,11 @@ class Expected:
 
 
 @dataclass(frozen=True, eq=False)
-class Around:
-    """What propagation needs to know of a frame.
-
-    Attributes
-    ----------
-    others : sequence of (int, ndarray of shape (4,))
-        Numbers and boxes of the other tracks.
-    min_side : float, optional
-        On keyframes, the smallest side that was searched for.
-    """
-
-    others: Sequence[tuple[int, FloatArray]] = ()
-    min_side: float | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class Chain:
-    """A face on its way from frame to frame.
+    """A face on its way from frame to frame: as it was seen last, and in which frame.
 
-    Attributes
-    ----------
-    face : Face
-        As it was seen last.
-    frame : int
-        Where that was.
-    speed : ndarray of shape (2,)
-        Pixels per frame, in the direction of propagation.
-    unsupported : int
-        How often in a row the detector did not see what the mesh follows.
+    ``speed``, (2,), is in pixels per frame in the direction of propagation. ``unsupported`` says how often in a row the
+    detector did not see what the mesh follows.
     """
 
     face: Face
@@ -196,9 +172,10 @@ def mesh_path(
 
 def extend(
     mesher: FaceMesher,
-    frames: Sequence[Decoded],
+    frames: Iterable[Decoded],
     start: Chain,
-    around_it: Mapping[int, Around],
+    others: Mapping[int, Sequence[tuple[int, FloatArray]]],
+    min_sides: Mapping[int, float],
     score: float,
     max_missing: int,
 ) -> Extension:
@@ -207,10 +184,13 @@ def extend(
     Parameters
     ----------
     mesher : FaceMesher
-    frames : sequence of Decoded
+    frames : iterable of Decoded
         In the order of propagation, forwards or backwards.
     start : Chain
-    around_it : mapping of frame to Around
+    others : mapping of frame to a sequence of (int, ndarray of shape (4,))
+        Numbers and boxes of the other tracks.
+    min_sides : mapping of frame to float
+        The keyframes, and the smallest side that each was searched for.
     score : float
         Score that a detection near the expected place must have.
     max_missing : int
@@ -219,24 +199,24 @@ def extend(
     faces: dict[int, Face] = {}
     chain = start
     for frame in frames:
-        if abs(frame.index - chain.frame) > max_missing + 1:
+        index = frame.index
+        if abs(index - chain.frame) > max_missing + 1:
             return Extension(faces, chain, ended=True)
-        face = mesher.see(frame.rgb, chain.face, chain.expected(frame.index), None, score)
-        here = around_it.get(frame.index, Around())
-        if face is not None:
-            box = np.array(face.box)
-            met = [number for number, other in here.others if same_face(box, other)]
-            if met:
-                return Extension(faces, chain, ended=True, met=met[0])
-            if face.score == 0 and here.min_side is not None and face.side >= _SURELY * here.min_side:
-                near = mesher.near(frame.rgb, box, face.roll, mesher.config.low)
-                face = face if near is None else replace(face, score=near.score)
-                chain = replace(chain, unsupported=0 if near is not None else chain.unsupported + 1)
-                if chain.unsupported > _MAX_UNSUPPORTED:
-                    return Extension(faces, chain, ended=True)
-        if face is not None:
-            faces[frame.index] = face
-            chain = chain.to(frame.index, face)
+        face = mesher.see(frame.rgb, chain.face, chain.expected(index), None, score)
+        if face is None:
+            continue
+        box = np.array(face.box)
+        met = next((number for number, other in others.get(index, ()) if same_face(box, other)), None)
+        if met is not None:
+            return Extension(faces, chain, ended=True, met=met)
+        if face.score == 0 and face.side >= _SURELY * min_sides.get(index, np.inf):
+            near = mesher.near(frame.rgb, box, face.roll, mesher.config.low)
+            face = face if near is None else replace(face, score=near.score)
+            chain = replace(chain, unsupported=0 if near is not None else chain.unsupported + 1)
+            if chain.unsupported > _MAX_UNSUPPORTED:
+                return Extension(faces, chain, ended=True)
+        faces[index] = face
+        chain = chain.to(index, face)
     return Extension(faces, chain, ended=False)
 
 
@@ -300,17 +280,18 @@ def outliers(faces: Mapping[int, Face | None]) -> dict[int, FloatArray]:
         for first in range(1, len(meshed) - length):
             (a, face, mesh), (b, _, after) = meshed[first - 1], meshed[first + length]
             inner = meshed[first : first + length]
-            if any(index in found for index in (a, b, *(item[0] for item in inner))):
+            if any(index in found for index in (a, b, *(index for index, _, _ in inner))):
                 continue
-            differ = np.hypot(*(after.points - mesh.points)[:, :2].T).mean()
-            limit = max(_OUTLIER * face.side, _FAR_MORE * differ)
-            guesses = [mesh.points + (after.points - mesh.points) * (item[0] - a) / (b - a) for item in inner]
-            off = [
-                np.hypot(*(item[2].points - guess)[:, :2].T).mean() for item, guess in zip(inner, guesses, strict=True)
-            ]
-            if min(off) > limit:
-                found |= {item[0]: around(guess) for item, guess in zip(inner, guesses, strict=True)}
+            step = after.points - mesh.points
+            limit = max(_OUTLIER * face.side, _FAR_MORE * _mean_length(step))
+            guesses = {index: mesh.points + step * (index - a) / (b - a) for index, _, _ in inner}
+            if min(_mean_length(slipped.points - guesses[index]) for index, _, slipped in inner) > limit:
+                found |= {index: around(guess) for index, guess in guesses.items()}
     return found
+
+
+def _mean_length(vectors: FloatArray) -> float:
+    return float(np.hypot(*vectors[:, :2].T).mean())
 
 
 def _meshed(mesh: Mesh, score: float) -> Face:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.arrays import FloatArray
+from ksame.arrays import FloatArray, IntArray
 from ksame.scene.observe import Observations
 from ksame.scene.observe.confirm import Verdict
 from ksame.scene.observe.mesh import Chain, Expected
@@ -24,30 +25,32 @@ class Growing:
     Attributes
     ----------
     number, shot : int
-    frames, boxes : ndarray of shape (n,), (n, 4)
-        Its detections.
-    rows : ndarray of shape (n,)
-        Where they are among the observations.
+    frames, rows, boxes : ndarray of shape (n,), (n,), (n, 4)
+        Its detections, and where they are among the observations.
     score : float
         The highest of a detection; 1 once a mesh was believed.
     buffer : RowBuffer
         What was seen in every frame from ``first`` on.
-    last : int
-        The last frame in which it was seen.
-    n_seen : int
+    first, last : int
+        The first and the last frame in which it was seen; -1 before that.
     chain : Chain, optional
         Where it is, to go on from.
     tail : ndarray, optional
         Its last row.
     met : int, optional
         Number of the track it became when it was propagated beyond an end.
+    best : list of Portrait
+        Its best pictures, until they are recognised.
+    pictures : list of (int, float)
+        Frame and quality of each, after that.
+    embeddings : ndarray of shape (n_pictures, 128)
     """
 
     number: int
     shot: int
-    frames: NDArray[np.intp]
+    frames: IntArray
     boxes: FloatArray
-    rows: NDArray[np.intp]
+    rows: IntArray
     score: float
     buffer: RowBuffer
     first: int = -1
@@ -55,6 +58,8 @@ class Growing:
     n_seen: int = 0
     verdict: Verdict = Verdict.NO_FACE
     best: list[Portrait] = field(default_factory=list)
+    pictures: list[tuple[int, float]] = field(default_factory=list)
+    embeddings: FloatArray = field(default_factory=lambda: np.empty((0, 128)))
     chain: Chain | None = None
     tail: NDArray[np.float32] | None = None
     ended: bool = False
@@ -64,8 +69,7 @@ class Growing:
     @classmethod
     def of(cls, number: int, shot: int, tracklet: Tracklet, observations: Observations, buffer: RowBuffer) -> Growing:
         """Begin to write a track."""
-        rows = np.array(tracklet.rows, dtype=np.intp)
-        frames = np.array(tracklet.frames, dtype=np.intp)
+        rows, frames = (np.array(values, dtype=np.intp) for values in (tracklet.rows, tracklet.frames))
         return cls(number, shot, frames, observations.boxes(rows), rows, tracklet.score, buffer)
 
     @property
@@ -78,24 +82,9 @@ class Growing:
         """The frame of its last detection."""
         return int(self.frames[-1])
 
-    def followed_by(self, later: Growing) -> Growing:
-        """Return this track with the rows of another that is the same face from its first row on."""
-        self.buffer.truncate(later.first - self.first)
-        for _ in range(later.first - self.first - len(self.buffer)):
-            self.buffer.append(row_of(None))
-        for row in later.buffer.rows():
-            self.buffer.append(np.array(row))
-        later.buffer.drop()
-        best = sorted([*self.best, *later.best], key=lambda p: (-p.quality, p.frame))[:N_BEST]
-        return replace(
-            self,
-            frames=np.concatenate([self.frames, later.frames]),
-            last=later.last,
-            n_seen=self.n_seen + later.n_seen,
-            score=max(self.score, later.score),
-            verdict=max(self.verdict, later.verdict),
-            best=best,
-        )
+    def written(self) -> NDArray[np.float32]:
+        """Return its rows, from the first to the last in which it was seen."""
+        return self.buffer.rows(self.last - self.first + 1)
 
     def path(self, observations: Observations, first: int, end: int) -> dict[int, Expected]:
         """Return where the face is expected in the frames from ``first`` to before ``end``."""
@@ -104,3 +93,37 @@ class Growing:
         inside = np.flatnonzero((self.frames >= first) & (self.frames < end))
         detections = {int(self.frames[i]): observations.face(int(self.rows[i])) for i in inside}
         return {int(t): Expected(box, detections.get(int(t))) for t, box in zip(at, boxes, strict=True)}
+
+    def followed_by(self, later: Growing) -> Growing:
+        """Return this track with the rows of another that is the same face from its first row on."""
+        self.buffer.truncate(later.first - self.first)
+        for _ in range(later.first - self.first - len(self.buffer)):
+            self.buffer.append(row_of(None))
+        for row in later.buffer.rows():
+            self.buffer.append(row)
+        later.buffer.drop()
+        return replace(
+            self,
+            frames=np.concatenate([self.frames, later.frames]),
+            last=later.last,
+            n_seen=self.n_seen + later.n_seen,
+            score=max(self.score, later.score),
+            verdict=max(self.verdict, later.verdict),
+            best=sorted([*self.best, *later.best], key=lambda p: (-p.quality, p.frame))[:N_BEST],
+        )
+
+
+def merged(tracks: Sequence[Growing]) -> list[Growing]:
+    """Join tracks that became one another when they were propagated: the face had moved too fast."""
+    by_number = {track.number: track for track in tracks}
+    pairs = set()
+    for track in tracks:
+        other = None if track.met is None else by_number.get(track.met)
+        if other is not None and not track.dropped and not other.dropped:
+            pairs |= {(a.number, b.number) for a, b in ((track, other), (other, track)) if a.ends < b.begins}
+    for a, b in sorted(pairs, reverse=True):
+        earlier, later = by_number[a], by_number.get(b)
+        if later is not None and earlier.first < later.first:
+            del by_number[b]
+            by_number[a] = earlier.followed_by(later)
+    return list(by_number.values())

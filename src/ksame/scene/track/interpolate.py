@@ -18,7 +18,7 @@ from ksame.geometry import grown
 from ksame.models import Source
 from ksame.scene.track.config import TrackerConfig
 from ksame.scene.track.smooth import CONTEXT, smooth
-from ksame.scene.track.storage import BLENDSHAPES, BOX, POINTS, POSE, SMALL
+from ksame.scene.track.storage import BLENDSHAPES, BOX, POINTS, POSE
 from ksame.scene.track.tracks import N_POINTS
 
 _SLACK = 7.0  # degrees that a head must turn back before its mesh is believed again
@@ -77,7 +77,7 @@ def fill(
     confirmed : bool
         Whether it surely is a face.
     """
-    small = np.array(rows[:, SMALL], dtype=np.float64)
+    small = np.array(rows[:, : POINTS.start], dtype=np.float64)
     lead = min(config.margin, first - shot[0])
     trail = min(config.margin, shot[1] - first - len(rows))
     small = np.pad(small, ((lead, trail), (0, 0)), constant_values=np.nan)
@@ -101,14 +101,7 @@ def fill(
 
 
 def write_points(rows: NDArray[np.float32], filled: Filled, out: NDArray[np.float32]) -> None:
-    """Write the points of a track, smoothed and bridged, NaN where there are none.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, WIDTH)
-    filled : Filled
-    out : ndarray of shape (len(filled), 478, 3)
-    """
+    """Write the points of a track to ``out``, (len(filled), 478, 3), smoothed and bridged, NaN where there are none."""
     for begin in range(0, len(filled), _CHUNK):
         out[begin : begin + _CHUNK] = np.nan
     for begin, end in runs(filled.measured):
