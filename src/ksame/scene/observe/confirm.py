@@ -39,21 +39,11 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True)
 class Opinions:
-    """What is said of one detection.
+    """What is said of one detection."""
 
-    Attributes
-    ----------
-    score : float
-        How sure the detector was where it found it, in [0, 1].
-    again : float
-        How sure it is of crops, on average; 0 for a crop in which it finds no such face.
-    second : float
-        Logit of BlazeFace, on average over crops.
-    """
-
-    score: float
-    again: float
-    second: float
+    score: float  # of the detector where it found it, in [0, 1]
+    again: float  # of the detector in crops, on average; 0 for a crop in which it finds no such face
+    second: float  # logit of BlazeFace, on average over crops
 
     def verdict(self, config: DetectorConfig) -> Verdict:
         """Weigh the opinions.

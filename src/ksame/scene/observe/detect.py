@@ -35,21 +35,11 @@ _Part: TypeAlias = tuple[slice, slice]
 
 @dataclass(frozen=True)
 class Search:
-    """How a keyframe is searched.
+    """How a keyframe is searched."""
 
-    Attributes
-    ----------
-    coarse : bool
-        In large frames, for larger faces only.
-    share : (int, int) or None
-        Which share, and of how many, of the search for small and turned faces is done too.
-    still : bool
-        A photograph: everything at once.
-    """
-
-    coarse: bool = False
-    share: tuple[int, int] | None = (0, 1)
-    still: bool = False
+    coarse: bool = False  # in large frames, for larger faces only
+    share: tuple[int, int] | None = (0, 1)  # which share, and of how many, of the search for small and turned faces
+    still: bool = False  # a photograph: everything at once
 
 
 def schedule(number: int, config: DetectorConfig) -> Search:

@@ -52,16 +52,12 @@ class Expected:
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """A face on its way from frame to frame: as it was seen last, and in which frame.
+    """A face on its way from frame to frame."""
 
-    ``speed``, (2,), is in pixels per frame in the direction of propagation. ``unsupported`` says how often in a row the
-    detector did not see what the mesh follows.
-    """
-
-    face: Face
-    frame: int
-    speed: FloatArray = field(default_factory=lambda: np.zeros(2))
-    unsupported: int = 0
+    face: Face  # as it was seen last
+    frame: int  # where that was
+    speed: FloatArray = field(default_factory=lambda: np.zeros(2))  # pixels per frame, in the direction of propagation
+    unsupported: int = 0  # how often in a row the detector did not see what the mesh follows
 
     def expected(self, frame: int) -> FloatArray:
         """Return the box where the face should be."""
@@ -136,19 +132,10 @@ class FaceMesher:
 def mesh_path(
     mesher: FaceMesher, frames: Sequence[Decoded], expected: Mapping[int, Expected], start: Chain | None, score: float
 ) -> dict[int, Face | None]:
-    """Mesh a face along its expected path.
+    """Mesh a face in frames along the path where it is expected.
 
-    Parameters
-    ----------
-    mesher : FaceMesher
-    frames : sequence of Decoded
-        In order.
-    expected : mapping of frame to Expected
-        For all of them, and for the frame of ``start``.
-    start : Chain, optional
-        The face in an earlier frame. Where the first frame has a detection its mesh is moved there.
-    score : float
-        Score that a detection near the expected place must have.
+    ``start`` is the face in an earlier frame; where the first frame has a detection its mesh is moved there. A
+    detection near the expected place must have at least ``score``.
     """
     faces: dict[int, Face | None] = {}
     last = None if start is None else start.face

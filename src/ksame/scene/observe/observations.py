@@ -29,32 +29,15 @@ _BATCH = 8  # keyframes searched at a time; so many frames are kept in memory
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """What was detected on the keyframes of a recording.
+    """What was detected on the keyframes of a recording."""
 
-    Attributes
-    ----------
-    size : (int, int)
-        Width and height of the frames.
-    n_frames : int
-    cuts : ndarray of shape (n_cuts,)
-        Frames with which a new shot begins, the first frame not counted.
-    keyframes : ndarray of shape (n_keyframes,)
-        Their frames, rising. The first and the last frame of every shot are among them.
-    min_sides : ndarray of shape (n_keyframes,)
-        Side of the smallest face that each was searched for.
-    starts : ndarray of shape (n_keyframes + 1,)
-        Where the rows of each begin.
-    rows : ndarray of shape (n_faces, width)
-        The detections; may lie on disk.
-    """
-
-    size: tuple[int, int]
+    size: tuple[int, int]  # width and height of the frames
     n_frames: int
-    cuts: IntArray
-    keyframes: IntArray
-    min_sides: FloatArray
-    starts: IntArray
-    rows: NDArray[np.float32]
+    cuts: IntArray  # frames with which a new shot begins, the first frame not counted
+    keyframes: IntArray  # their frames, rising; the first and the last frame of every shot are among them
+    min_sides: FloatArray  # the smallest face that each keyframe was searched for
+    starts: IntArray  # where the rows of each keyframe begin, (n_keyframes + 1,)
+    rows: NDArray[np.float32]  # the detections, (n_faces, width); may lie on disk
 
     def face(self, row: int) -> Face:
         """Return a detection."""

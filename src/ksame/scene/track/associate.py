@@ -34,26 +34,14 @@ _NEVER = 1e6
 
 @dataclass(eq=False)
 class Tracklet:
-    """Detections that are one face.
-
-    Attributes
-    ----------
-    frames, rows : list of int
-        Keyframes, and the rows of the observations.
-    score : float
-        The highest.
-    boxes : list of ndarray of shape (4,)
-        The last two.
-    look, usual : ndarray
-        How it looked last, and the sum of all looks.
-    """
+    """Detections that are one face."""
 
     frames: list[int]
-    rows: list[int]
-    score: float
-    boxes: list[FloatArray]
-    look: FloatArray
-    usual: FloatArray
+    rows: list[int]  # of the observations
+    score: float  # the highest
+    boxes: list[FloatArray]  # the last two
+    look: FloatArray  # how it looked last
+    usual: FloatArray  # the sum of all looks
 
     def likeness(self, look: FloatArray) -> float:
         """Return how much a face looks like this one, as it was last or as it is usually."""

@@ -13,22 +13,12 @@ from ksame.scene.track.tracks import OriginalTrack, Track, Tracks, in_order
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Somebody who was found, and whom no track covers any more in some frames.
+    """Somebody who was found, and whom no track covers any more in some frames."""
 
-    Attributes
-    ----------
-    person : str
-        The name under which they were found.
-    first, last : int
-        The first and the last of these frames.
-    confirmed : bool
-        Whether it surely is a face.
-    """
-
-    person: str
-    first: int
+    person: str  # the name under which they were found
+    first: int  # of these frames
     last: int
-    confirmed: bool
+    confirmed: bool  # whether it surely is a face
 
 
 def left_out(tracks: Tracks) -> tuple[LeftOut, ...]:

@@ -20,51 +20,27 @@ from ksame.scene.track.storage import row_of
 
 @dataclass(eq=False)
 class Growing:
-    """A track whose rows are being written.
-
-    Attributes
-    ----------
-    number, shot : int
-    frames, rows, boxes : ndarray of shape (n,), (n,), (n, 4)
-        Its detections, and where they are among the observations.
-    score : float
-        The highest of a detection; 1 once a mesh was believed.
-    buffer : RowBuffer
-        What was seen in every frame from ``first`` on.
-    first, last : int
-        The first and the last frame in which it was seen; -1 before that.
-    chain : Chain, optional
-        Where it is, to go on from.
-    tail : ndarray, optional
-        Its last row.
-    met : int, optional
-        Number of the track it became when it was propagated beyond an end.
-    best : list of Portrait
-        Its best pictures, until they are recognised.
-    pictures : list of (int, float)
-        Frame and quality of each, after that.
-    embeddings : ndarray of shape (n_pictures, 128)
-    """
+    """A track whose rows are being written."""
 
     number: int
     shot: int
-    frames: IntArray
-    boxes: FloatArray
-    rows: IntArray
-    score: float
-    buffer: RowBuffer
-    first: int = -1
-    last: int = -1
+    frames: IntArray  # of its detections, (n,)
+    boxes: FloatArray  # of its detections, (n, 4)
+    rows: IntArray  # where they are among the observations, (n,)
+    score: float  # the highest of a detection; 1 once a mesh was believed
+    buffer: RowBuffer  # what was seen in every frame from ``first`` on
+    first: int = -1  # the first frame in which it was seen
+    last: int = -1  # the last one
     n_seen: int = 0
     verdict: Verdict = Verdict.NO_FACE
-    best: list[Portrait] = field(default_factory=list)
-    pictures: list[tuple[int, float]] = field(default_factory=list)
-    embeddings: FloatArray = field(default_factory=lambda: np.empty((0, 128)))
-    chain: Chain | None = None
-    tail: NDArray[np.float32] | None = None
+    best: list[Portrait] = field(default_factory=list)  # its best pictures, until they are recognised
+    pictures: list[tuple[int, float]] = field(default_factory=list)  # frame and quality of each, after that
+    embeddings: FloatArray = field(default_factory=lambda: np.empty((0, 128)))  # of some of them
+    chain: Chain | None = None  # where it is, to go on from
+    tail: NDArray[np.float32] | None = None  # its last row
     ended: bool = False
     dropped: bool = False
-    met: int | None = None
+    met: int | None = None  # number of the track it became when it was propagated beyond an end
 
     @classmethod
     def of(cls, number: int, shot: int, tracklet: Tracklet, observations: Observations, buffer: RowBuffer) -> Growing:

@@ -32,29 +32,16 @@ _CHUNK = 256  # rows smoothed at a time
 
 @dataclass(eq=False)
 class Filled:
-    """A track without gaps, but for its points.
-
-    Attributes
-    ----------
-    first : int
-    lead : int
-        Filled frames before the first that was seen.
-    boxes, poses, blendshapes, source : ndarray
-        As in :class:`ksame.scene.track.Track`.
-    meshed : ndarray of shape (n_frames,)
-        Where points will be.
-    measured : ndarray of shape (n_frames,)
-        Where they were measured; elsewhere they are interpolated.
-    """
+    """A track without gaps, but for its points; arrays as in :class:`ksame.scene.track.Track`."""
 
     first: int
-    lead: int
+    lead: int  # filled frames before the first that was seen
     boxes: FloatArray
     poses: FloatArray
     blendshapes: FloatArray
     source: NDArray[np.uint8]
-    meshed: NDArray[np.bool_]
-    measured: NDArray[np.bool_]
+    meshed: NDArray[np.bool_]  # where points will be
+    measured: NDArray[np.bool_]  # where they were measured; elsewhere they are interpolated
 
     def __len__(self) -> int:
         return len(self.boxes)
@@ -68,9 +55,8 @@ def fill(
     Parameters
     ----------
     rows : ndarray of shape (n_rows, WIDTH)
-        What was seen; the first and the last row hold a box.
+        What was seen from frame ``first`` on; the first and the last row hold a box.
     first : int
-        Number of the first row's frame.
     shot : (int, int)
         First frame of the shot, and the first of the next.
     config : TrackerConfig

@@ -23,40 +23,20 @@ _NEAR = 1.0  # how far off, in sides, it may then be
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """What joining needs to know of a track.
+    """What joining needs to know of a track."""
 
-    Attributes
-    ----------
-    first, end : int
-        First frame in which the face was seen, and the one after the last.
-    entry, exit : ndarray of shape (4,)
-        Boxes in the first and the last of these frames.
-    embeddings : ndarray of shape (n_pictures, 128)
-        Of the best pictures; may be empty.
-    shot : int
-    """
-
-    first: int
-    end: int
-    entry: FloatArray
+    first: int  # the first frame in which the face was seen
+    end: int  # the one after the last
+    entry: FloatArray  # boxes in the first and the last of these frames
     exit: FloatArray
-    embeddings: FloatArray
+    embeddings: FloatArray  # of the best pictures, (n_pictures, 128); may be empty
     shot: int
 
 
 def join(stretches: Sequence[Stretch], threshold: float) -> list[int]:
-    """Group tracks by person: the most alike first, never two that are there at once.
+    """Return a number from 0 for the person of every track: the most alike first, never two that are there at once.
 
-    Parameters
-    ----------
-    stretches : sequence of Stretch
-    threshold : float
-        Cosine of mean embeddings above which two groups are one person.
-
-    Returns
-    -------
-    people : list of int
-        A number for every track, from 0.
+    Above the cosine ``threshold`` of their mean embeddings two groups are one person.
     """
     n = len(stretches)
     members = [[i] for i in range(n)]

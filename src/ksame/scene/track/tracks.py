@@ -119,17 +119,7 @@ class Person:
 
 @dataclass(frozen=True, eq=False)
 class OriginalTrack:
-    """A face as it was found, before a person edited the tracks.
-
-    Attributes
-    ----------
-    person : str
-        The name it was given.
-    first : int
-        Number of the first frame.
-    boxes : ndarray of shape (n_frames, 4)
-    confirmed : bool
-    """
+    """A face as it was found, before a person edited the tracks: its name, first frame, and boxes, (n_frames, 4)."""
 
     person: str
     first: int
