@@ -135,25 +135,21 @@ def search_near(detector: FaceDetector, rgb: ByteArray, box: FloatArray, roll: f
     cos, sin = np.cos(roll) * scale, np.sin(roll) * scale
     turn = np.array([[cos, sin], [-sin, cos]])
     shift = (out - 1) / 2 - turn @ centre(box)
-    flags = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
-    matrix = np.column_stack([turn, shift])
-    part = cv2.warpAffine(rgb, matrix, (out, out), flags=flags, borderMode=cv2.BORDER_CONSTANT)
-    back = np.linalg.inv(turn)
+    part = cv2.warpAffine(rgb, np.column_stack([turn, shift]), (out, out), borderMode=cv2.BORDER_CONSTANT)
+    back = np.linalg.inv(turn).T
     best, nearest = None, np.inf
     for face in detector.detect(np.asarray(part, dtype=np.uint8), score=score):
         x, y, w, h = face.box
         corners = np.array([[x, y], [x + w, y], [x, y + h], [x + w, y + h]])
-        middle = (corners.mean(axis=0) - shift) @ back.T
-        length = (w + h) / 2 / scale
-        off = float(np.hypot(*(middle - centre(box)))) / size
+        middle = (corners.mean(axis=0) - shift) @ back
+        length, off = (w + h) / 2 / scale, float(np.hypot(*(middle - centre(box)))) / size
         if off > _ASIDE or not 1 / _UNLIKE < length / size < _UNLIKE or off + (1 - face.score) >= nearest:
             continue
         nearest = off + (1 - face.score)
-        left, top, wide, high = around((corners - shift) @ back.T)
+        left, top, wide, high = around((corners - shift) @ back).tolist()
         if abs(sin) < 0.7 * scale and cos > 0:  # nearly upright: the box itself, not the one about its corners
             left, top, wide, high = middle[0] - w / scale / 2, middle[1] - h / scale / 2, w / scale, h / scale
-        landmarks = (face.landmarks - shift) @ back.T
-        best = Face((float(left), float(top), float(wide), float(high)), landmarks, face.score)
+        best = Face((float(left), float(top), wide, high), (face.landmarks - shift) @ back, face.score)
     return best
 
 

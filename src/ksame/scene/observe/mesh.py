@@ -120,7 +120,7 @@ class FaceMesher:
         return search_near(self.detector, rgb, box, roll, score)
 
     def _step(self, rgb: ByteArray, mesh: Mesh, move: FloatArray) -> Face | None:
-        shifted = Mesh(mesh.points + np.append(move, 0.0), mesh.presence, mesh.blendshapes, mesh.pose)
+        shifted = replace(mesh, points=mesh.points + np.append(move, 0.0))
         face = _meshed(self._mesh.follow(rgb, shifted), 0.0)
         before, after = around(shifted.points), np.array(face.box)
         size = side(before)
@@ -229,18 +229,16 @@ def sampled(frames: Sequence[Decoded], expected: Mapping[int, Expected], since: 
 
 def skipped(faces: Mapping[int, Face | None], expected: Mapping[int, Expected]) -> list[int]:
     """Return the frames that may not stay skipped: the face was not calm, or not meshed, before or after them."""
-    missing: list[int] = []
-    for a, b in pairwise(sorted(faces)):
-        if b - a > 1 and not _calm(faces[a], faces[b], expected[a].box, expected[b].box):
-            missing += range(a + 1, b)
-    return missing
 
+    def calm(a: int, b: int) -> bool:
+        before, after = faces[a], faces[b]
+        if before is None or after is None or before.mesh is None or after.mesh is None:
+            return False
+        move = centre(np.array(after.box)) - centre(np.array(before.box))
+        astray = move - (centre(expected[b].box) - centre(expected[a].box))
+        return bool(np.hypot(*astray) < _CALM * after.side and abs(after.side / before.side - 1) < _CALM)
 
-def _calm(a: Face | None, b: Face | None, box_a: FloatArray, box_b: FloatArray) -> bool:
-    if a is None or b is None or a.mesh is None or b.mesh is None:
-        return False
-    move = centre(np.array(b.box)) - centre(np.array(a.box)) - (centre(box_b) - centre(box_a))
-    return bool(np.hypot(*move) < _CALM * b.side and abs(b.side / a.side - 1) < _CALM)
+    return [i for a, b in pairwise(sorted(faces)) if b - a > 1 and not calm(a, b) for i in range(a + 1, b)]
 
 
 def _without_bursts(
@@ -261,20 +259,19 @@ def _without_bursts(
 
 def outliers(faces: Mapping[int, Face | None]) -> dict[int, FloatArray]:
     """Return the frames whose mesh is far from its neighbours' interpolation, and the box that these expect there."""
-    meshed = [(index, face, face.mesh) for index, face in sorted(faces.items()) if face is not None and face.mesh]
-    found: dict[int, FloatArray] = {}
+    meshed = [(index, face.side, face.mesh.points) for index, face in sorted(faces.items()) if face and face.mesh]
+    boxes: dict[int, FloatArray] = {}
     for length in range(1, _BURST + 1):
         for first in range(1, len(meshed) - length):
-            (a, face, mesh), (b, _, after) = meshed[first - 1], meshed[first + length]
+            (a, size, before), (b, _, after) = meshed[first - 1], meshed[first + length]
             inner = meshed[first : first + length]
-            if any(index in found for index in (a, b, *(index for index, _, _ in inner))):
+            if any(index in boxes for index in (a, b, *(index for index, _, _ in inner))):
                 continue
-            step = after.points - mesh.points
-            limit = max(_OUTLIER * face.side, _FAR_MORE * _mean_length(step))
-            guesses = {index: mesh.points + step * (index - a) / (b - a) for index, _, _ in inner}
-            if min(_mean_length(slipped.points - guesses[index]) for index, _, slipped in inner) > limit:
-                found |= {index: around(guess) for index, guess in guesses.items()}
-    return found
+            limit = max(_OUTLIER * size, _FAR_MORE * _mean_length(after - before))
+            guesses = {index: before + (after - before) * (index - a) / (b - a) for index, _, _ in inner}
+            if min(_mean_length(points - guesses[index]) for index, _, points in inner) > limit:
+                boxes |= {index: around(guess) for index, guess in guesses.items()}
+    return boxes
 
 
 def _mean_length(vectors: FloatArray) -> float:
@@ -297,4 +294,4 @@ def _carried(face: Face, mesh: Mesh, detection: Face) -> Face:
     move = Similarity.estimate(face.landmarks, detection.landmarks)
     points[:, :2] = move.apply(points[:, :2])
     points[:, 2] *= np.hypot(move.a, move.b)
-    return _meshed(Mesh(points, mesh.presence, mesh.blendshapes, mesh.pose), face.score)
+    return _meshed(replace(mesh, points=points), face.score)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
@@ -156,8 +156,8 @@ def _decoded(frames: Iterable[Frame], first: int, seen: Observations, brief: flo
 def _forget(history: deque[Decoded], tracker: TrackerConfig) -> None:
     """Keep as many frames as a face may have gone unnoticed for, unless they are very large."""
     size, every = history[-1].rgb.nbytes, 2 * tracker.detector.detect_every
-    fewest = max(every - tracker.margin, min(every, _MAX_MEMORY // size), 1)
-    while len(history) > max(fewest, min(_MEMORY // size, tracker.detector.tiny_every)):
+    min_frames = max(every - tracker.margin, min(every, _MAX_MEMORY // size), 1)
+    while len(history) > max(min_frames, min(_MEMORY // size, tracker.detector.tiny_every)):
         history.popleft()
 
 
@@ -228,10 +228,9 @@ def _names(groups: Sequence[int], amounts: Sequence[float], confirmed: Sequence[
         amount[group] += pixels
     order = sorted(amount, key=lambda group: (-amount[group], group))
     faces = {group for group, is_face in zip(groups, confirmed, strict=True) if is_face}
-    names: dict[int, str] = {}
-    for letter, members in (
-        ("P", [g for g in order if g in faces]),
-        (UNCONFIRMED, [g for g in order if g not in faces]),
-    ):
-        names |= {group: f"{letter}{i}" for i, group in enumerate(members, 1)}
+    numbers, names = Counter[str](), dict[int, str]()
+    for group in order:
+        letter = "P" if group in faces else UNCONFIRMED
+        numbers[letter] += 1
+        names[group] = f"{letter}{numbers[letter]}"
     return [names[group] for group in groups]

@@ -26,7 +26,7 @@ _FLICKER = 3  # frames; meshes for fewer among frames without are dropped
 _BRIDGE = 3  # frames without a mesh that are interpolated between two similar ones
 _ALIKE = 0.2  # mean distance of the points of similar meshes, in sides of the face
 # Growth of boxes without a mesh: where seen, where filled, more for every frame since it was seen, and at most.
-_SEEN, _FILLED, _MORE, _MOST = 1.25, 1.35, 0.04, 1.8
+_SEEN, _FILLED, _PER_FRAME, _MAX_GROWTH = 1.25, 1.35, 0.04, 1.8
 _CHUNK = 256  # rows smoothed at a time
 
 
@@ -80,7 +80,11 @@ def fill(
         for values in (poses, blendshapes):
             values[begin:end] = (1 - share) * values[begin - 1] + share * values[end]
     away = _distance(seen)
-    growth = np.where(seen, _SEEN, np.minimum(_FILLED + _MORE * away, _MOST)) if confirmed else np.ones(len(small))
+    growth = (
+        np.where(seen, _SEEN, np.minimum(_FILLED + _PER_FRAME * away, _MAX_GROWTH))
+        if confirmed
+        else np.ones(len(small))
+    )
     boxes = np.where(meshed[:, None], boxes, grown(boxes, growth))
     source = np.where(seen & (measured | ~meshed), Source.DETECTED, Source.INTERPOLATED).astype(np.uint8)
     return Filled(first - lead, lead, boxes, poses, blendshapes, source, meshed, measured)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -89,17 +90,16 @@ def _meet(a: Sequence[int], b: Sequence[int], stretches: Sequence[Stretch]) -> b
 def _continued(i: int, members: list[list[int]], stretches: Sequence[Stretch]) -> int | None:
     """Return the group that an unrecognisable track belongs to by place and time, or None."""
     best, soonest = None, _SOON + 1
-    for g, group in enumerate(members):
-        if g == i or not group or _meet(members[i], group, stretches):
+    for number, group in enumerate(members):
+        if number == i or not group or _meet(members[i], group, stretches):
             continue
-        for a in members[i]:
-            for b in group:
-                one, other = sorted((stretches[a], stretches[b]), key=lambda s: s.first)
-                pause = other.first - one.end
-                size = max(side(one.exit), side(other.entry), 1.0)
-                near = float(np.hypot(*(centre(one.exit) - centre(other.entry)))) < _NEAR * size
-                if one.shot == other.shot and near and pause < soonest:
-                    best, soonest = g, pause
+        for a, b in product(members[i], group):
+            earlier, later = sorted((stretches[a], stretches[b]), key=lambda stretch: stretch.first)
+            pause = later.first - earlier.end
+            size = max(side(earlier.exit), side(later.entry), 1.0)
+            near = float(np.hypot(*(centre(earlier.exit) - centre(later.entry)))) < _NEAR * size
+            if earlier.shot == later.shot and near and pause < soonest:
+                best, soonest = number, pause
     return best
 
 

@@ -163,14 +163,14 @@ class Propagator:
                 if face is not None and segment.track.verdict is not Verdict.NO_FACE:
                     boxes[index].append((segment.track.number, np.array(face.box)))
 
-        def one(task: _Propagation) -> Extension:
+        def propagate(task: _Propagation) -> Extension:
             track = task.segment.track
             others = {index: [pair for pair in pairs if pair[0] != track.number] for index, pairs in boxes.items()}
             score, max_missing = self._min_score(track), _MISSING[task.where]
             return extend(self._mesher, task.frames, task.start, others, min_sides, score, max_missing)
 
         tasks = [task for segment in segments for task in _propagations(segment, frames, history)]
-        for task, extension in zip(tasks, self._map(one, tasks), strict=True):
+        for task, extension in zip(tasks, self._map(propagate, tasks), strict=True):
             segment, track = task.segment, task.segment.track
             segment.extended = {**extension.faces, **segment.extended}
             if task.where != "gap" and extension.met is not None:

@@ -152,14 +152,7 @@ def _lines(tracks: Tracks) -> Iterator[str]:
     originals = tracks.originals
     if originals is None:
         originals = tuple(OriginalTrack(t.person, t.first, t.boxes, t.confirmed) for t in tracks.tracks)
-    yield from _joined(
-        (
-            {"person": one.person, "first": one.first, "count": len(one.boxes), "confirmed": one.confirmed}
-            | {"boxes": _packed(np.round(one.boxes * _CENT))}
-            for one in originals
-        ),
-        "  ",
-    )
+    yield from _joined(map(_original_row, originals), "  ")
     yield " ]\n}\n"
 
 
@@ -186,6 +179,11 @@ def _meshes(track: Track) -> Iterator[dict[str, Any]]:
             parts = [track.poses[rows], track.blendshapes[rows], track.points[rows].reshape(count, -1)]
             data = _packed(np.round(np.concatenate(parts, axis=1) * _SCALES[_MESH]))
             yield {"first": track.first + begin, "count": count, "data": data}
+
+
+def _original_row(track: OriginalTrack) -> dict[str, Any]:
+    row = {"person": track.person, "first": track.first, "count": len(track.boxes), "confirmed": track.confirmed}
+    return row | {"boxes": _packed(np.round(track.boxes * _CENT))}
 
 
 def _packed(rows: NDArray[Any]) -> str:
