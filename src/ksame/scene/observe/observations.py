@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ksame.arrays import ByteArray, FloatArray, IntArray
 from ksame.errors import InputError
 from ksame.models import Face, FaceDetector
-from ksame.scene.observe.config import DetectorConfig, Frame
+from ksame.scene.media import Frame
+from ksame.scene.observe.config import DetectorConfig
 from ksame.scene.observe.cuts import CutFinder
 from ksame.scene.observe.detect import Search, schedule, search
 from ksame.scene.observe.portraits import N_LOOK, look_of

@@ -14,7 +14,8 @@ import numpy as np
 from ksame.errors import InputError
 from ksame.models import SFace
 from ksame.progress import Progress, silent
-from ksame.scene.observe import DetectorConfig, Frame, Map, Observations, observe
+from ksame.scene.media import Frame
+from ksame.scene.observe import DetectorConfig, Map, Observations, observe
 from ksame.scene.observe.confirm import Verdict
 from ksame.scene.observe.mesh import Decoded, FaceMesher
 from ksame.scene.observe.observations import checked
@@ -26,7 +27,7 @@ from ksame.scene.track.growing import Growing, merged
 from ksame.scene.track.interpolate import fill, write_points
 from ksame.scene.track.join import UNCONFIRMED, Stretch, join, mean_embedding
 from ksame.scene.track.propagate import Propagator
-from ksame.scene.track.storage import BOX, WIDTH, finish, new_arrays
+from ksame.scene.track.storage import BOX, WIDTH, begin, finish, new_arrays
 from ksame.scene.track.tracks import Person, Track, Tracks, in_order
 
 Frames = Callable[[int], Iterable[Frame]]
@@ -78,12 +79,7 @@ def find_tracks(
         detector = tracker.detector
         low, doubtful = (min(score, detector.still) for score in (detector.low, detector.doubtful))
         tracker = replace(tracker, detector=replace(detector, doubtful=doubtful, low=low))
-    growing = None
-    if work is not None:
-        finish(work, None)
-        growing = work / "growing"
-        shutil.rmtree(growing, ignore_errors=True)
-        growing.mkdir(parents=True)
+    growing = None if work is None else begin(work)
     file = None if growing is None else growing / "detections.rows"
     seen = observe(progress(frames(0), "detecting faces"), size, tracker.detector, still=still, file=file, map=map)
     recogniser = recogniser or SFace()

@@ -73,16 +73,18 @@ class Propagator:
 
     def __init__(self, mesher: FaceMesher, observations: Observations, map: Map) -> None:
         self._mesher, self._observations, self._map = mesher, observations, map
-        self._written: dict[int, list[tuple[int, FloatArray]]] = {}  # boxes of tracks in frames that are still decoded
+        self._decoded: dict[int, Decoded] = {}  # the frames of this chunk, and those before that are still decoded
+        self._min_sides: dict[int, float] = {}  # of these, the keyframes, and the smallest side searched for in each
+        self._written: dict[int, list[tuple[int, FloatArray]]] = {}  # in these, numbers and boxes of tracks
 
     def chunk(self, tracks: Sequence[Growing], frames: Sequence[Decoded], history: Sequence[Decoded]) -> None:
         """Go on by some frames of a shot; ``history`` has those before them that are still decoded."""
-        pixels = {frame.index: frame for frame in (*history, *frames)}
+        self._decoded = {frame.index: frame for frame in (*history, *frames)}
         first, end = frames[0].index, frames[-1].index + 1
         seen, config = self._observations, self._mesher.config
-        keys = slice(*np.searchsorted(seen.keyframes, [min(pixels), end]))
-        min_sides = dict(zip(seen.keyframes[keys].tolist(), seen.min_sides[keys].tolist(), strict=True))
-        self._written = {index: boxes for index, boxes in self._written.items() if index in pixels}
+        keys = slice(*np.searchsorted(seen.keyframes, [min(self._decoded), end]))
+        self._min_sides = dict(zip(seen.keyframes[keys].tolist(), seen.min_sides[keys].tolist(), strict=True))
+        self._written = {index: boxes for index, boxes in self._written.items() if index in self._decoded}
         segments = []
         for track in tracks:
             if not track.ended and not track.dropped and track.begins < end:
@@ -91,23 +93,23 @@ class Propagator:
         self._mesh(segments, frames)
         _drop_parts(segments)
         segments = [segment for segment in segments if not segment.track.dropped]
-        self._confirm(segments, pixels, min_sides)  # first: nobody makes room for what is no face
+        self._confirm(segments)  # first: nobody makes room for what is no face
         for segment in segments:
             track = segment.track
             track.dropped = track.verdict is Verdict.NO_FACE and track.score < config.score and track.ends < end
         segments = [segment for segment in segments if not segment.track.dropped]
-        self._mesh_skipped(segments, pixels, first)
+        self._mesh_skipped(segments, first)
         _part(segments, first, end)
         for segment in segments:
             for index, face in sorted(segment.faces.items()):
                 if face is not None:
                     chain = segment.track.chain
                     segment.track.chain = Chain(face, index) if chain is None else chain.to(index, face)
-        self._extend(segments, frames, history, min_sides)
+        self._extend(segments, frames)
         _part(segments, first, end)
-        self._confirm(segments, pixels, min_sides, propagated=True)
+        self._confirm(segments, propagated=True)
         for segment in segments:
-            self._write(segment, _rows(segment, first, end), pixels)
+            self._write(segment, _rows(segment, first, end))
 
     def _min_score(self, track: Growing) -> float:
         """Return the score to go on with a track: higher where it never was sure."""
@@ -122,16 +124,14 @@ class Propagator:
             inside = [frame for frame in frames if track.begins <= frame.index <= track.ends]
             kept = sampled(inside, segment.path, None if track.chain is None else track.chain.frame)
             tasks += [(segment, half) for half in _halves(kept, segment.path)]
-
-        def mesh(task: tuple[_Segment, list[Decoded]]) -> dict[int, Face | None]:
-            segment, part = task
-            track = segment.track
-            return mesh_path(self._mesher, part, segment.path, track.chain, self._min_score(track))
-
-        for (segment, _), faces in zip(tasks, self._map(mesh, tasks), strict=True):
+        meshed = self._map(lambda task: self._mesh_frames(task[0], task[1], task[0].track.chain), tasks)
+        for (segment, _), faces in zip(tasks, meshed, strict=True):
             segment.faces |= faces
 
-    def _mesh_skipped(self, segments: Sequence[_Segment], pixels: Mapping[int, Decoded], first: int) -> None:
+    def _mesh_frames(self, segment: _Segment, frames: list[Decoded], start: Chain | None) -> dict[int, Face | None]:
+        return mesh_path(self._mesher, frames, segment.path, start, self._min_score(segment.track))
+
+    def _mesh_skipped(self, segments: Sequence[_Segment], first: int) -> None:
         """Mesh frames that were skipped and in which the face was not calm after all."""
 
         def mesh(segment: _Segment) -> dict[int, Face | None]:
@@ -139,23 +139,16 @@ class Propagator:
             if chain is not None and chain.frame == first - 1:
                 faces[chain.frame] = chain.face
             meshed: dict[int, Face | None] = {}
-            for gap in _consecutive(pixels[index] for index in skipped(faces, segment.path)):
+            for gap in _consecutive(self._decoded[index] for index in skipped(faces, segment.path)):
                 before = gap[0].index - 1
                 face = faces.get(before)
-                start = None if face is None else Chain(face, before)
-                meshed |= mesh_path(self._mesher, gap, segment.path, start, self._min_score(segment.track))
+                meshed |= self._mesh_frames(segment, gap, None if face is None else Chain(face, before))
             return meshed
 
         for segment, meshed in zip(segments, self._map(mesh, segments), strict=True):
             segment.faces |= meshed
 
-    def _extend(
-        self,
-        segments: Sequence[_Segment],
-        frames: Sequence[Decoded],
-        history: Sequence[Decoded],
-        min_sides: Mapping[int, float],
-    ) -> None:
+    def _extend(self, segments: Sequence[_Segment], frames: Sequence[Decoded]) -> None:
         """Propagate tracks beyond their first and their last detection, and into gaps."""
         boxes = defaultdict(list, {index: list(written) for index, written in self._written.items()})
         for segment in segments:
@@ -167,9 +160,9 @@ class Propagator:
             track = task.segment.track
             others = {index: [pair for pair in pairs if pair[0] != track.number] for index, pairs in boxes.items()}
             score, max_missing = self._min_score(track), _MISSING[task.where]
-            return extend(self._mesher, task.frames, task.start, others, min_sides, score, max_missing)
+            return extend(self._mesher, task.frames, task.start, others, self._min_sides, score, max_missing)
 
-        tasks = [task for segment in segments for task in _propagations(segment, frames, history)]
+        tasks = [task for segment in segments for task in _propagations(segment, frames, self._decoded)]
         for task, extension in zip(tasks, self._map(propagate, tasks), strict=True):
             segment, track = task.segment, task.segment.track
             segment.extended = {**extension.faces, **segment.extended}
@@ -178,23 +171,18 @@ class Propagator:
             if task.where == "after":
                 track.chain, track.ended = extension.chain, extension.ended
 
-    def _confirm(
-        self,
-        segments: Sequence[_Segment],
-        pixels: Mapping[int, Decoded],
-        keys: Mapping[int, float],
-        *,
-        propagated: bool = False,
-    ) -> None:
+    def _confirm(self, segments: Sequence[_Segment], *, propagated: bool = False) -> None:
         """Ask for second opinions on tracks that none has confirmed yet, keyframe by keyframe."""
 
         def judge(segment: _Segment) -> Verdict:
             verdict = segment.track.verdict
             faces = segment.extended if propagated else {i: place.detection for i, place in segment.path.items()}
             for index, face in sorted(faces.items()):
-                if face is None or face.score == 0 or index not in keys or _in_front(segment, index, face, segments):
+                if face is None or face.score == 0 or index not in self._min_sides:
                     continue
-                verdict = max(verdict, self._mesher.confirm(pixels[index].rgb, face))
+                if _in_front(segment, index, face, segments):
+                    continue
+                verdict = max(verdict, self._mesher.confirm(self._decoded[index].rgb, face))
                 if verdict is Verdict.FACE:
                     break
             return verdict
@@ -203,7 +191,7 @@ class Propagator:
         for segment, verdict in zip(asked, self._map(judge, asked), strict=True):
             segment.track.verdict = verdict
 
-    def _write(self, segment: _Segment, rows: Mapping[int, NDArray[np.float32]], pixels: Mapping[int, Decoded]) -> None:
+    def _write(self, segment: _Segment, rows: Mapping[int, NDArray[np.float32]]) -> None:
         track = segment.track
         for index, row in rows.items():
             track.first = index if track.first < 0 else track.first
@@ -214,9 +202,9 @@ class Propagator:
                 if track.verdict is not Verdict.NO_FACE:
                     self._written.setdefault(index, []).append((track.number, np.array(row[BOX], dtype=np.float64)))
         for index, face in sorted(segment.seen.items()):
-            if face is not None and face.mesh is not None and index in pixels:
+            if face is not None and face.mesh is not None:
                 track.score = 1.0
-                track.best = with_portrait(track.best, index, pixels[index].rgb, face)
+                track.best = with_portrait(track.best, index, self._decoded[index].rgb, face)
 
 
 def _consecutive(frames: Iterable[Decoded]) -> Iterator[list[Decoded]]:
@@ -267,12 +255,14 @@ def _in_front(segment: _Segment, index: int, detection: Face, segments: Sequence
     return False
 
 
-def _propagations(segment: _Segment, frames: Sequence[Decoded], history: Sequence[Decoded]) -> Iterator[_Propagation]:
+def _propagations(
+    segment: _Segment, frames: Sequence[Decoded], decoded: Mapping[int, Decoded]
+) -> Iterator[_Propagation]:
     """Yield where a track has to be propagated: beyond its detections, and both ways where it was lost between."""
     track, seen = segment.track, {index: face for index, face in segment.faces.items() if face is not None}
     if track.first < 0 and seen:
         at = min(seen)
-        before = [frame for frame in (*history, *frames) if frame.index < at][::-1]
+        before = [frame for index, frame in decoded.items() if index < at][::-1]
         yield _Propagation(segment, "before", Chain(seen[at], at), before)
     lost = (frame for frame in frames if frame.index in segment.faces and frame.index not in seen)
     for gap in _consecutive(lost):

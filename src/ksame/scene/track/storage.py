@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,15 +82,22 @@ def save_tracks(tracks: Tracks, folder: Path) -> None:
     write_json(folder / _INDEX, _index(tracks))
 
 
-def finish(folder: Path, tracks: Tracks | None) -> None:
-    """Mark the arrays of a folder as those of ``tracks``, complete; or, without them, as not finished."""
-    if tracks is not None and not tracks.tracks:
+def begin(folder: Path) -> Path:
+    """Mark the tracks of a folder as not finished, and return an empty folder in it, for those that grow."""
+    growing = folder / "growing"
+    with _kept_in(folder):
+        (folder / _INDEX).unlink(missing_ok=True)
+        shutil.rmtree(growing, ignore_errors=True)
+        growing.mkdir(parents=True)
+    return growing
+
+
+def finish(folder: Path, tracks: Tracks) -> None:
+    """Mark the arrays of a folder as those of ``tracks``, complete."""
+    if not tracks.tracks:
         save_tracks(tracks, folder)
         return
     with _kept_in(folder):
-        if tracks is None:
-            (folder / _INDEX).unlink(missing_ok=True)
-            return
         for track in tracks.tracks:
             for name in SHAPES:
                 getattr(track, name).flush()
