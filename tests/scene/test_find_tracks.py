@@ -237,7 +237,7 @@ def test_nobody_is_kept_too(tmp_path):
     assert (kept.n_frames, kept.people, kept.tracks) == (2, (), ())
 
 
-def test_shots_without_faces_before_and_after_are_not_decoded_again():
+def test_shots_without_faces_before_and_after_are_gone_through_once():
     there = walk(9, [(0, (80, 120), (90, 120), 130, range(9))])
     pictures = walk(9, [], seed=3) + there + walk(40, [], seed=3)
     decoded = []

@@ -105,7 +105,7 @@ def find_tracks(
 def _grown(
     frames: Frames, seen: Observations, tracker: TrackerConfig, folder: Path | None, map: Map
 ) -> Iterator[Growing]:
-    """Yield the tracks of every shot; frames before the first face and after the last are not decoded."""
+    """Yield the tracks of every shot; shots before the first face and frames after the last are not asked for."""
     if not len(seen.rows):
         return
     detector = tracker.detector
