@@ -41,7 +41,7 @@ def write_scene_release(base: Path) -> Path:
         kept = (Shown("P5", KEPT),) if "P5" in names else ()
         done.append(FileResult(base / "in.png", place, 1, names, risks, hash_tree(place), shown=kept))
         casts.append(Tracks((8, 8), 1, tuple(Person(n, None) for n in names), ()))
-    everyone = People({(int(n in ("P3", "P5", "U1")), n): n for n in PLANS}, unsure=frozenset({"U1"}))
+    everyone = People({(int(n in ("P3", "P5", "U1")), n): n for n in PLANS}, unconfirmed=frozenset({"U1"}))
     choice = Plan(PLANS, {"P1": 0, "P2": 0, "P3": 0}, {"P1": 0.1, "P2": 0.2, "P3": 0.15}, COUNTED, JUDGE)
     result = JobResult(tuple(done), {}, choice, everyone, tuple(casts), 5)
     certificate = certify(result, JobConfig(), folder)

@@ -118,7 +118,7 @@ def test_the_names_of_one_file_are_the_names_of_the_batch():
     everyone = join_files([cast_of(*people)], 0.45)
     assert everyone.names == {(0, one.name): one.name for one in people}
     assert everyone.people == ("P2", "P10", "the guest")
-    assert everyone.strangers == {"P2", "the guest"}
+    assert everyone.unmatched == {"P2", "the guest"}
 
 
 def test_nobody_without_an_embedding_is_joined():
@@ -133,10 +133,10 @@ def test_only_means_everyone_else_is_kept():
 
 def test_only_does_not_keep_whoever_may_be_one_of_them():
     everyone = join_files([cast_of(person("P1", [1.0, 0]), person("P2", [0, 1.0]), person("P3", None))], 0.45)
-    wishes = treatments(everyone.people, only=("P1",), strangers=everyone.strangers)
+    wishes = treatments(everyone.people, only=("P1",), strangers=everyone.unmatched)
     kept = {name for name, wish in wishes.items() if wish is Treatment.KEEP}
-    assert len(everyone.strangers) == 1
-    assert kept == set(everyone.people) - {"P1"} - everyone.strangers
+    assert len(everyone.unmatched) == 1
+    assert kept == set(everyone.people) - {"P1"} - everyone.unmatched
 
 
 def test_unknown_people_are_refused_and_named():

@@ -53,14 +53,14 @@ def two():
 
 
 @pytest.fixture(scope="module")
-def cast(two):
+def tracks(two):
     return find_tracks(clip(two), SIZE, None, QUICK)
 
 
-def test_everyone_is_found_in_every_frame(cast):
-    assert [person.name for person in cast.people] == ["P1", "P2"]
-    assert len(cast.tracks) == 2
-    first, second = cast.tracks
+def test_everyone_is_found_in_every_frame(tracks):
+    assert [person.name for person in tracks.people] == ["P1", "P2"]
+    assert len(tracks.tracks) == 2
+    first, second = tracks.tracks
     assert (first.first, first.end) == (0, 20)
     assert first.meshed().all()
     assert (first.source == Source.DETECTED).all()
@@ -71,8 +71,8 @@ def test_everyone_is_found_in_every_frame(cast):
     assert second.end == 20
 
 
-def test_a_face_is_followed_back_to_where_it_appeared(cast):
-    second = cast.tracks[1]
+def test_a_face_is_followed_back_to_where_it_appeared(tracks):
+    second = tracks.tracks[1]
     seen = second.first + np.flatnonzero(second.source == Source.DETECTED)
     assert seen[0] == 7, "detection is due in frame 9, but the face is there from frame 7 on"
     assert second.first == 7 - MARGIN, "frames before are filled"
@@ -80,32 +80,32 @@ def test_a_face_is_followed_back_to_where_it_appeared(cast):
     assert all(s.mesh is None for t in range(1, 7) if (s := second.at(t)) is not None)
 
 
-def test_filled_boxes_are_larger_than_the_face(cast):
-    second = cast.tracks[1]
+def test_filled_boxes_are_larger_than_the_face(tracks):
+    second = tracks.tracks[1]
     seen = second.at(7).box
     filled = second.at(6).box
     assert filled[2] > 1.3 * seen[2]
     assert filled[3] > 1.3 * seen[3]
 
 
-def test_the_best_faces_have_a_mesh(cast):
-    for person in cast.people:
+def test_the_best_faces_have_a_mesh(tracks):
+    for person in tracks.people:
         assert 1 <= len(person.best) <= 5
         assert np.isclose(np.linalg.norm(person.embedding), 1)
         for number, frame in person.best:
-            track = next(track for track in cast.tracks if track.number == number)
+            track = next(track for track in tracks.tracks if track.number == number)
             assert track.person == person.name
             assert track.at(frame).mesh is not None
 
 
-def test_threads_do_not_change_the_result(two, cast, tmp_path):
+def test_threads_do_not_change_the_result(two, tracks, tmp_path):
     with ThreadPoolExecutor(3) as pool:
         other = find_tracks(clip(two), SIZE, tmp_path, QUICK, map=pool.map)
-    for a, b in zip(cast.tracks, other.tracks, strict=True):
+    for a, b in zip(tracks.tracks, other.tracks, strict=True):
         for name in ("boxes", "points", "blendshapes", "poses", "source"):
             assert np.array_equal(getattr(a, name), getattr(b, name), equal_nan=name == "points"), name
-    assert [p.name for p in cast.people] == [p.name for p in other.people]
-    assert [p.best for p in cast.people] == [p.best for p in other.people]
+    assert [p.name for p in tracks.people] == [p.name for p in other.people]
+    assert [p.best for p in tracks.people] == [p.best for p in other.people]
 
 
 def test_the_same_clip_gives_the_same_bytes(two, tmp_path):
@@ -133,10 +133,10 @@ def test_tracking_again_begins_anew(two, tmp_path):
 def test_a_track_ends_at_a_cut():
     before = walk(9, [(0, (80, 120), (90, 120), 130, range(9))])
     after = walk(9, [(1, (90, 120), (100, 120), 130, range(9))], seed=3)
-    cast = find_tracks(clip(before + after), SIZE, None, QUICK)
-    assert cast.cuts.tolist() == [9]
-    assert [(track.first, track.end) for track in cast.tracks] == [(0, 9), (9, 18)]
-    assert len(cast.people) == 2
+    tracks = find_tracks(clip(before + after), SIZE, None, QUICK)
+    assert tracks.cuts.tolist() == [9]
+    assert [(track.first, track.end) for track in tracks.tracks] == [(0, 9), (9, 18)]
+    assert len(tracks.people) == 2
 
 
 @pytest.mark.parametrize("length", [14, 15])
@@ -144,9 +144,9 @@ def test_who_jumps_in_the_last_frame_of_a_shot_is_seen_there(length):
     before = walk(length, [(0, (90, 120), (90, 120), 130, range(length))])
     before[-1] = walk(1, [(0, (110, 120), (110, 120), 130, range(1))])[0]
     after = walk(9, [(1, (90, 120), (100, 120), 130, range(9))], seed=3)
-    cast = find_tracks(clip(before + after), SIZE, None, QUICK)
-    assert cast.cuts.tolist() == [length]
-    assert abs(middle(cast.at(length - 1)[0])[0] - 110) < 10
+    tracks = find_tracks(clip(before + after), SIZE, None, QUICK)
+    assert tracks.cuts.tolist() == [length]
+    assert abs(middle(tracks.at(length - 1)[0])[0] - 110) < 10
 
 
 @pytest.mark.parametrize("length", [18, 19, 20])
@@ -157,9 +157,9 @@ def test_a_small_face_in_the_last_frames_of_a_shot_is_found(length, cut):
     for picture in pictures[-4:]:
         paste(picture, 1, (460, 120), 34)
     other = 255 - background(size, seed=9)
-    cast = find_tracks(clip(pictures + [other] * 8 if cut else pictures), size, detector=DetectorConfig(tiny_every=0))
-    assert cast.cuts.tolist() == [length] * cut
-    seen = [face for face in cast.at(length - 1) if np.abs(middle(face) - (460, 120)).max() < 15]
+    tracks = find_tracks(clip(pictures + [other] * 8 if cut else pictures), size, detector=DetectorConfig(tiny_every=0))
+    assert tracks.cuts.tolist() == [length] * cut
+    seen = [face for face in tracks.at(length - 1) if np.abs(middle(face) - (460, 120)).max() < 15]
     assert len(seen) == 1
 
 
@@ -167,19 +167,19 @@ def test_someone_who_comes_back_is_the_same_person():
     nobody = walk(1, [])
     there = walk(9, [(2, (80, 120), (90, 120), 130, range(9))])
     back = walk(9, [(2, (230, 120), (240, 120), 130, range(9))])
-    cast = find_tracks(clip(there + nobody * 12 + back), SIZE, None, QUICK, TrackerConfig(patience=5))
-    assert len(cast.tracks) == 2
-    assert [person.name for person in cast.people] == ["P1"]
+    tracks = find_tracks(clip(there + nobody * 12 + back), SIZE, None, QUICK, TrackerConfig(patience=5))
+    assert len(tracks.tracks) == 2
+    assert [person.name for person in tracks.people] == ["P1"]
 
 
 def test_people_who_cross_stay_two_people():
     paths = [(0, (70, 130), (250, 130), 110, range(31)), (1, (250, 120), (70, 120), 130, range(31))]
-    cast = find_tracks(clip(walk(31, paths)), SIZE, None, QUICK)
+    tracks = find_tracks(clip(walk(31, paths)), SIZE, None, QUICK)
     for t in range(31):
         share = t / 30
         for x in (70 + 180 * share, 250 - 180 * share):
-            assert any(abs(middle(s)[0] - x) < 30 for s in cast.at(t)), f"nobody near {x:.0f} in frame {t}"
-    meshed = [s for t in range(31) for s in cast.at(t) if s.source == Source.DETECTED]
+            assert any(abs(middle(s)[0] - x) < 30 for s in tracks.at(t)), f"nobody near {x:.0f} in frame {t}"
+    meshed = [s for t in range(31) for s in tracks.at(t) if s.source == Source.DETECTED]
     assert len({s.person for s in meshed}) == 2
 
 
@@ -187,9 +187,9 @@ def test_a_hidden_face_is_filled():
     pictures = walk(24, [(0, (100, 120), (124, 120), 130, range(24))])
     for t in range(10, 14):
         pictures[t][40:200, 40:200] = 90
-    cast = find_tracks(clip(pictures), SIZE, None, QUICK)
-    assert len(cast.tracks) == 1
-    track = cast.tracks[0]
+    tracks = find_tracks(clip(pictures), SIZE, None, QUICK)
+    assert len(tracks.tracks) == 1
+    track = tracks.tracks[0]
     assert (track.first, track.end) == (0, 24)
     assert (track.source[10:14] == Source.INTERPOLATED).all()
     x, y, w, h = track.at(12).box
@@ -199,10 +199,10 @@ def test_a_hidden_face_is_filled():
 
 
 def test_a_small_face_gets_a_box_and_no_mesh():
-    cast = find_tracks(clip(walk(6, [(1, (150, 100), (155, 100), 44, range(6))])), SIZE, None)
-    assert len(cast.tracks) == 1
-    assert not cast.tracks[0].meshed().any()
-    assert cast.tracks[0].boxes[:, 2].max() < 40
+    tracks = find_tracks(clip(walk(6, [(1, (150, 100), (155, 100), 44, range(6))])), SIZE, None)
+    assert len(tracks.tracks) == 1
+    assert not tracks.tracks[0].meshed().any()
+    assert tracks.tracks[0].boxes[:, 2].max() < 40
 
 
 @pytest.mark.parametrize("turn", [90, 180, 270])
@@ -210,13 +210,13 @@ def test_turned_faces_in_a_photograph_are_found_beside_upright_ones(turn):
     picture = background((400, 300))
     paste(picture, 0, (100, 150), 160)
     paste(picture, 1, (300, 150), 160, turn)
-    cast = find_tracks(clip([picture]), (400, 300), None, still=True)
-    assert [person.name for person in cast.people] == ["P1", "P2"]
-    assert len(cast.tracks) == 2
-    places = sorted(middle(track.at(0))[0] for track in cast.tracks)
+    tracks = find_tracks(clip([picture]), (400, 300), None, still=True)
+    assert [person.name for person in tracks.people] == ["P1", "P2"]
+    assert len(tracks.tracks) == 2
+    places = sorted(middle(track.at(0))[0] for track in tracks.tracks)
     assert abs(places[0] - 100) < 25
     assert abs(places[1] - 300) < 25
-    assert all(track.at(0).mesh is not None for track in cast.tracks)
+    assert all(track.at(0).mesh is not None for track in tracks.tracks)
 
 
 def test_a_photograph_of_twins_shows_two_people():
@@ -227,14 +227,39 @@ def test_a_photograph_of_twins_shows_two_people():
 
 
 def test_nobody():
-    cast = find_tracks(clip(walk(5, [])), SIZE, None)
-    assert (cast.n_frames, cast.people, cast.tracks) == (5, (), ())
+    tracks = find_tracks(clip(walk(5, [])), SIZE, None)
+    assert (tracks.n_frames, tracks.people, tracks.tracks) == (5, (), ())
 
 
 def test_nobody_is_kept_too(tmp_path):
     find_tracks(clip(walk(2, [])), SIZE, tmp_path)
     kept = load_tracks(tmp_path)
     assert (kept.n_frames, kept.people, kept.tracks) == (2, (), ())
+
+
+def test_shots_without_faces_before_and_after_are_gone_through_once():
+    there = walk(9, [(0, (80, 120), (90, 120), 130, range(9))])
+    pictures = walk(9, [], seed=3) + there + walk(40, [], seed=3)
+    decoded = []
+
+    def frames(start):
+        decoded.append([])
+        for frame in list(clip(pictures))[start:]:
+            decoded[-1].append(frame.index)
+            yield frame
+
+    tracks = find_in(frames, SIZE, None, TrackerConfig(detector=QUICK))
+    assert tracks.cuts.tolist() == [9, 18]
+    assert [(track.first, track.end) for track in tracks.tracks] == [(9, 18)]
+    assert decoded == [list(range(58)), list(range(9, 18))]
+
+
+@pytest.mark.parametrize(("change", "word"), [(-3, "fewer"), (3, "more")])
+def test_a_file_that_changes_between_the_passes_is_refused(change, word):
+    pictures = walk(12, [(0, (80, 120), (90, 120), 130, range(12))])
+    given = iter([pictures[:9], pictures[: 9 + change]])
+    with pytest.raises(InputError, match=f"There are {word} frames now"):
+        find_in(lambda start: clip(next(given)), SIZE, None, TrackerConfig(detector=QUICK))
 
 
 def test_frames_of_another_size_are_refused():

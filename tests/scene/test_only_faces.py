@@ -98,27 +98,27 @@ def seen_with(monkeypatch, picture, *extra, **kwargs):
 
 
 def test_what_nobody_else_takes_for_a_face_is_dropped(monkeypatch, picture):
-    cast = seen_with(monkeypatch, picture, detection(300, 150, 44, 0.7))
-    assert [(track.person, track.confirmed) for track in cast.tracks] == [("P1", True)]
-    assert cast.unsure == frozenset()
+    tracks = seen_with(monkeypatch, picture, detection(300, 150, 44, 0.7))
+    assert [(track.person, track.confirmed) for track in tracks.tracks] == [("P1", True)]
+    assert tracks.unconfirmed == frozenset()
 
 
 def test_what_is_in_doubt_has_its_own_size_and_no_mesh_and_is_nobody(monkeypatch, picture, tmp_path):
-    cast = seen_with(monkeypatch, picture, detection(300, 150, 44, 0.9), work=tmp_path)
-    assert [person.name for person in cast.people] == ["P1", "U1"]
-    assert cast.unsure == {"U1"}
-    (track,) = cast.of("U1")
+    tracks = seen_with(monkeypatch, picture, detection(300, 150, 44, 0.9), work=tmp_path)
+    assert [person.name for person in tracks.people] == ["P1", "U1"]
+    assert tracks.unconfirmed == {"U1"}
+    (track,) = tracks.of("U1")
     face = track.at(0)
     assert face.box == pytest.approx((278, 128, 44, 44), abs=4)
     assert (face.mesh, face.confirmed) == (None, False)
-    assert cast.people[1].embedding is None
-    assert load_tracks(tmp_path).unsure == {"U1"}
-    assert cast.of("P1")[0].at(0).confirmed
+    assert tracks.people[1].embedding is None
+    assert load_tracks(tmp_path).unconfirmed == {"U1"}
+    assert tracks.of("P1")[0].at(0).confirmed
 
 
 def test_specks_are_no_faces(monkeypatch, picture):
-    cast = seen_with(monkeypatch, picture, detection(300, 150, MIN_SIDE + 1, 0.95))
-    assert len(cast.tracks) == 2, "above the limit it is looked at"
+    tracks = seen_with(monkeypatch, picture, detection(300, 150, MIN_SIDE + 1, 0.95))
+    assert len(tracks.tracks) == 2, "above the limit it is looked at"
     found = SimpleNamespace(detect=lambda rgb, **_: [detection(300, 150, MIN_SIDE - 1, 0.95)])
     assert search(found, picture, STILL, DetectorConfig())[0] == []
 
@@ -128,18 +128,18 @@ def test_in_a_recording_a_later_frame_may_confirm(monkeypatch):
     paste(there, 0, (200, 150), 120)
     verdicts = iter([Verdict.UNCONFIRMED, Verdict.FACE])
     monkeypatch.setattr(Examiner, "judge", lambda *_: next(verdicts, Verdict.NO_FACE))
-    cast = find_tracks(clip([there] * 14 + [empty]), SIZE, detector=DetectorConfig(tiny_every=0))
-    assert [(track.person, track.confirmed) for track in cast.tracks] == [("P1", True)]
-    assert cast.tracks[0].meshed()[:12].all()
+    tracks = find_tracks(clip([there] * 14 + [empty]), SIZE, detector=DetectorConfig(tiny_every=0))
+    assert [(track.person, track.confirmed) for track in tracks.tracks] == [("P1", True)]
+    assert tracks.tracks[0].meshed()[:12].all()
 
 
 def test_a_track_that_stays_in_doubt_is_followed_and_has_no_mesh(monkeypatch):
     there = background(SIZE)
     paste(there, 0, (200, 150), 120)
     monkeypatch.setattr(Examiner, "judge", lambda *_: Verdict.UNCONFIRMED)
-    cast = find_tracks(clip([there] * 9), SIZE, detector=DetectorConfig(tiny_every=0))
-    assert [(track.person, track.confirmed, len(track)) for track in cast.tracks] == [("U1", False, 9)]
-    assert not cast.tracks[0].meshed().any()
+    tracks = find_tracks(clip([there] * 9), SIZE, detector=DetectorConfig(tiny_every=0))
+    assert [(track.person, track.confirmed, len(track)) for track in tracks.tracks] == [("U1", False, 9)]
+    assert not tracks.tracks[0].meshed().any()
 
 
 def test_boxes_in_doubt_do_not_grow():
@@ -167,7 +167,7 @@ def track(number, person, *, confirmed):
 
 
 @pytest.fixture
-def cast():
+def tracks():
     vector = np.ones(128) / np.sqrt(128)
     people = (Person("P1", vector), Person("P2", None), Person("U1", None))
     tracks = (
@@ -179,20 +179,20 @@ def cast():
     return Tracks((100, 100), 4, people, tracks)
 
 
-def test_who_has_a_confirmed_track_is_somebody(cast):
-    assert cast.unsure == {"U1"}
+def test_who_has_a_confirmed_track_is_somebody(tracks):
+    assert tracks.unconfirmed == {"U1"}
 
 
-def test_files_keep_what_is_confirmed(cast, tmp_path):
-    write_tracks(cast, tmp_path / "tracks.json")
-    save_tracks(cast, tmp_path / "cast")
+def test_files_keep_what_is_confirmed(tracks, tmp_path):
+    write_tracks(tracks, tmp_path / "tracks.json")
+    save_tracks(tracks, tmp_path / "cast")
     for read in (read_tracks(tmp_path / "tracks.json"), load_tracks(tmp_path / "cast")):
         assert [one.confirmed for one in read.tracks] == [True, False, False, True]
 
 
-def test_in_older_files_everything_is_confirmed(cast, tmp_path):
-    write_tracks(cast, tmp_path / "tracks.json")
-    save_tracks(cast, tmp_path / "cast")
+def test_in_older_files_everything_is_confirmed(tracks, tmp_path):
+    write_tracks(tracks, tmp_path / "tracks.json")
+    save_tracks(tracks, tmp_path / "cast")
     for file in (tmp_path / "tracks.json", tmp_path / "cast" / "tracks.json"):
         content = json.loads(file.read_text())
         for one in content["tracks"]:
@@ -202,15 +202,15 @@ def test_in_older_files_everything_is_confirmed(cast, tmp_path):
         assert all(one.confirmed for one in read.tracks)
 
 
-def test_over_a_batch_nobody_is_joined_with_what_is_in_doubt(cast):
+def test_over_a_batch_nobody_is_joined_with_what_is_in_doubt(tracks):
     from ksame.scene.track import join_files
 
-    everyone = join_files([cast, cast], 0.45)
+    everyone = join_files([tracks, tracks], 0.45)
     assert everyone.people == ("P1", "P2", "P3", "U1", "U2")
-    assert everyone.unsure == {"U1", "U2"}
+    assert everyone.unconfirmed == {"U1", "U2"}
     assert everyone.keys("P1") == [(0, "P1"), (1, "P1")]
     assert sorted(everyone.keys("U1") + everyone.keys("U2")) == [(0, "U1"), (1, "U1")]
-    assert not everyone.strangers & everyone.unsure
+    assert not everyone.unmatched & everyone.unconfirmed
 
 
 def test_what_is_in_doubt_is_masked_unless_kept_by_name():
@@ -249,12 +249,12 @@ def test_photographs_of_one_person_show_one_person(shared):
     too_many = []
     for file in files:
         picture = cv2.cvtColor(cv2.imread(str(file)), cv2.COLOR_BGR2RGB)
-        cast = find_tracks(clip([picture]), picture.shape[1::-1], still=True)
-        largest = max(cast.tracks, key=lambda one: one.boxes[0, 2])
+        tracks = find_tracks(clip([picture]), picture.shape[1::-1], still=True)
+        largest = max(tracks.tracks, key=lambda one: one.boxes[0, 2])
         assert largest.confirmed, file.name
         assert largest.meshed().all(), file.name
-        people = [person for person in cast.people if person.name not in cast.unsure]
+        people = [person for person in tracks.people if person.name not in tracks.unconfirmed]
         assert len(people) == 1 + BEHIND.get(file.name, 0), file.name
-        too_many += [f"{file.name}: {one.boxes[0].round().tolist()}" for one in cast.tracks if not one.confirmed]
+        too_many += [f"{file.name}: {one.boxes[0].round().tolist()}" for one in tracks.tracks if not one.confirmed]
     print(f"\n{len(files)} photographs, masked without a face: {too_many}")
     assert len(too_many) <= 3

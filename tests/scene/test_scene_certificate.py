@@ -122,7 +122,7 @@ def test_masks_promise_nothing():
 
 def test_what_is_perhaps_no_face_counts_as_nobody():
     given = result({"P1": REPLACED, "U1": Decision(Treatment.MASK)}, 1)
-    made = certify(replace(given, everyone=replace(given.everyone, unsure=frozenset({"U1"}))), JobConfig(), FOLDER)
+    made = certify(replace(given, everyone=replace(given.everyone, unconfirmed=frozenset({"U1"}))), JobConfig(), FOLDER)
     assert (made.counts.people, made.counts.masked, made.counts.not_sure) == (1, 0, 1)
 
 
@@ -130,7 +130,7 @@ def test_whoever_is_shown_in_some_frames_is_kept_and_nothing_else():
     given = result({"P1": REPLACED, "P2": REPLACED, "U1": Decision(Treatment.MASK)}, 1)
     shown = (Shown("P2", "before or after the span"), Shown("P9", "taken out"), Shown("U1", "kept", confirmed=False))
     given = replace(given, files=(replace(given.files[0], shown=shown),))
-    made = certify(replace(given, everyone=replace(given.everyone, unsure=frozenset({"U1"}))), JobConfig(), FOLDER)
+    made = certify(replace(given, everyone=replace(given.everyone, unconfirmed=frozenset({"U1"}))), JobConfig(), FOLDER)
     assert (made.counts.people, made.counts.kept, made.counts.replaced, made.counts.masked) == (3, 2, 1, 0)
     assert (made.counts.not_sure, made.counts.not_sure_kept) == (0, 1)
     assert "2 of 3 people are left as they are" in made.warnings[0]

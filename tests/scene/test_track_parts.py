@@ -15,8 +15,7 @@ from ksame.scene.observe.portraits import N_LOOK
 from ksame.scene.observe.rows import RowBuffer
 from ksame.scene.track import TrackerConfig
 from ksame.scene.track.associate import associate
-from ksame.scene.track.driver import merged
-from ksame.scene.track.growing import Growing
+from ksame.scene.track.growing import Growing, merged
 from ksame.scene.track.interpolate import fill, write_points
 from ksame.scene.track.join import Stretch, join, mean_embedding
 from ksame.scene.track.propagate import Propagator

@@ -14,7 +14,7 @@ from ksame.errors import InputError
 from ksame.models import Source
 from ksame.scene.track import load_tracks, read_tracks, save_tracks, write_tracks
 from ksame.scene.track.edits import left_out, misnamed
-from ksame.scene.track.tracks import N_POINTS, Found, Person, Track, Tracks
+from ksame.scene.track.tracks import N_POINTS, OriginalTrack, Person, Track, Tracks
 
 
 def track(number, person, first, n, seed):
@@ -34,7 +34,7 @@ def track(number, person, first, n, seed):
 
 
 @pytest.fixture
-def cast():
+def tracks():
     vector = np.ones(128) / np.sqrt(128)
     people = (Person("P1", vector, ((1, 3), (3, 41))), Person("P2", None))
     tracks = (track(1, "P1", 0, 5, 1), track(2, "P2", 3, 90, 2), track(3, "P1", 40, 4, 3))
@@ -42,9 +42,9 @@ def cast():
 
 
 @pytest.fixture
-def file(cast, tmp_path):
+def file(tracks, tmp_path):
     path = tmp_path / "tracks.json"
-    write_tracks(cast, path)
+    write_tracks(tracks, path)
     return path
 
 
@@ -54,12 +54,12 @@ def edit(path, change):
     path.write_text(json.dumps(content))
 
 
-def test_json_keeps_everything(cast, file):
+def test_json_keeps_everything(tracks, file):
     read = read_tracks(file)
     assert (read.size, read.n_frames, read.cuts.tolist()) == ((640, 480), 100, [40])
-    assert [(p.name, p.best) for p in read.people] == [(p.name, p.best) for p in cast.people]
-    assert np.allclose(read.people[0].embedding, cast.people[0].embedding, atol=1e-6)
-    for a, b in zip(cast.tracks, read.tracks, strict=True):
+    assert [(p.name, p.best) for p in read.people] == [(p.name, p.best) for p in tracks.people]
+    assert np.allclose(read.people[0].embedding, tracks.people[0].embedding, atol=1e-6)
+    for a, b in zip(tracks.tracks, read.tracks, strict=True):
         assert (a.number, a.person, a.first, len(a)) == (b.number, b.person, b.first, len(b))
         assert np.array_equal(a.source, b.source)
         assert np.array_equal(a.meshed(), b.meshed())
@@ -70,8 +70,8 @@ def test_json_keeps_everything(cast, file):
         assert np.allclose(a.poses[seen], b.poses[seen], atol=0.006)
 
 
-def test_writing_twice_gives_the_same_bytes(cast, file, tmp_path):
-    write_tracks(cast, tmp_path / "again.json")
+def test_writing_twice_gives_the_same_bytes(tracks, file, tmp_path):
+    write_tracks(tracks, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == file.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["again.json", "tracks.json"]
 
@@ -93,11 +93,11 @@ def test_a_track_of_boxes_may_be_added(file):
     assert not added.meshed().any()
 
 
-def test_a_track_may_be_shortened_and_keeps_its_meshes(cast, file):
+def test_a_track_may_be_shortened_and_keeps_its_meshes(tracks, file):
     edit(file, lambda content: content["tracks"][1].update(frames=content["tracks"][1]["frames"][10:-5]))
     short = read_tracks(file).tracks[1]
     assert (short.first, len(short)) == (13, 75)
-    assert np.allclose(short.points, cast.tracks[1].points[10:-5], atol=0.006)
+    assert np.allclose(short.points, tracks.tracks[1].points[10:-5], atol=0.006)
 
 
 def test_a_box_changed_by_hand_has_no_mesh(file):
@@ -107,7 +107,7 @@ def test_a_box_changed_by_hand_has_no_mesh(file):
     assert face.mesh is None
 
 
-def test_who_was_found_outlives_any_edit(cast, file, tmp_path):
+def test_who_was_found_outlives_any_edit(tracks, file, tmp_path):
     edit(file, lambda content: content["tracks"].pop(1))
     edited = read_tracks(file)
     assert [person.name for person in edited.people] == ["P1"], "nobody is there without a track"
@@ -134,9 +134,9 @@ def test_left_out_is_just_what_no_box_covers(first, n, gone, seed):
         for number, run in enumerate(runs)
     )
     people = tuple(Person(name, None) for name in sorted({part.person for part in parts}))
-    cast = Tracks((640, 480), 100, people, parts, found=(Found("P1", first, whole.boxes),))
+    tracks = Tracks((640, 480), 100, people, parts, originals=(OriginalTrack("P1", first, whole.boxes),))
     missing = sorted({first + i for i in range(len(whole))} - {first + i for i in rows})
-    assert [(one.first, one.last) for one in left_out(cast)] == ([(missing[0], missing[-1])] if missing else [])
+    assert [(one.first, one.last) for one in left_out(tracks)] == ([(missing[0], missing[-1])] if missing else [])
 
 
 @pytest.mark.parametrize(
@@ -178,21 +178,21 @@ def test_what_is_no_such_file(tmp_path):
         read_tracks(tmp_path / "text.json")
 
 
-def test_a_kept_cast_comes_back_bit_for_bit(cast, tmp_path):
+def test_a_kept_cast_comes_back_bit_for_bit(tracks, tmp_path):
     for name in ("a", "b"):
-        save_tracks(cast, tmp_path / name)
+        save_tracks(tracks, tmp_path / name)
     read = load_tracks(tmp_path / "a")
-    for a, b in zip(cast.tracks, read.tracks, strict=True):
+    for a, b in zip(tracks.tracks, read.tracks, strict=True):
         for name in ("boxes", "points", "blendshapes", "poses", "source"):
             assert np.array_equal(getattr(a, name), getattr(b, name), equal_nan=name == "points")
-    assert np.array_equal(read.people[0].embedding, cast.people[0].embedding)
+    assert np.array_equal(read.people[0].embedding, tracks.people[0].embedding)
     for file in (tmp_path / "a").iterdir():
         assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
 
 
-def test_a_folder_without_a_finished_cast(cast, tmp_path):
+def test_a_folder_without_a_finished_cast(tracks, tmp_path):
     assert load_tracks(tmp_path) is None
-    save_tracks(cast, tmp_path)
+    save_tracks(tracks, tmp_path)
     (tmp_path / "boxes.npy").unlink()
     with pytest.raises(InputError, match="not the tracks of a recording"):
         load_tracks(tmp_path)

@@ -92,7 +92,7 @@ def _listed(seen: Sequence[tuple[Media, Tracks]], everyone: People, name: str, k
         _time(media, max(track.end for track in tracks) - 1),
         round(float(np.median(np.concatenate([track.boxes[:, 3] for track in tracks]))), 1),
         len(seen_in - meshed),
-        name not in everyone.unsure,
+        name not in everyone.unconfirmed,
     )
 
 

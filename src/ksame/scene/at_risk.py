@@ -77,7 +77,7 @@ def without_faces(cast: Tracks, times: Sequence[float]) -> tuple[AtRisk, ...]:
     """Return the whole file as one stretch if nobody is in it, else nothing."""
     if cast.tracks:
         return ()
-    reason = "no face is left in the tracks" if cast.found else NO_FACE
+    reason = "no face is left in the tracks" if cast.originals else NO_FACE
     return (AtRisk(WHOLE_FILE, 0, len(times) - 1, round(times[0], 3), round(times[-1], 3), reason),)
 
 
@@ -177,5 +177,5 @@ def shown(
     missing = left_out(cast)
     for face in missing:
         reasons.setdefault(face.person, []).append(TAKEN_OUT)
-    in_doubt = cast.unsure | ({face.person for face in missing if not face.confirmed} - set(decisions))
+    in_doubt = cast.unconfirmed | ({face.person for face in missing if not face.confirmed} - set(decisions))
     return tuple(Shown(name, "; ".join(why), name not in in_doubt) for name, why in reasons.items())

@@ -157,7 +157,7 @@ def certify(result: JobResult, options: JobConfig, folder: Path) -> SceneCertifi
 
 def _counts(result: JobResult) -> SceneCounts:
     """Count everybody once: whoever is shown in any frame is kept, whatever became of them in others."""
-    unsure, shown = result.everyone.unsure, result.shown
+    unsure, shown = result.everyone.unconfirmed, result.shown
     kept = sum(person.confirmed for person in shown.values())
     decisions = [d for name, d in result.plan.decisions.items() if name not in unsure and name not in shown]
     treated = Counter(decision.treatment for decision in decisions)

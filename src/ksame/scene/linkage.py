@@ -98,7 +98,7 @@ def _person(result: JobResult, name: str, groups: Mapping[str, int]) -> LinkedPe
         stands_in=plan.masked_instead,
         group=groups.get(name) if replaced else None,
         counts_as=result.plan.counted.get(name) if replaced else None,
-        sure=result.shown[name].confirmed if name in result.shown else name not in result.everyone.unsure,
+        sure=result.shown[name].confirmed if name in result.shown else name not in result.everyone.unconfirmed,
         shown=name in result.shown,
         cover=plan.cover.name if replaced else None,
         likeness=None if like is None else round(like, 4),

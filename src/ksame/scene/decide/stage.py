@@ -70,8 +70,8 @@ def decide(
         keep=config.keep,
         only=config.only,
         mask=config.mask,
-        strangers=everyone.strangers,
-        unsure=everyone.unsure,
+        strangers=everyone.unmatched,
+        unsure=everyone.unconfirmed,
     )
     rng = np.random.default_rng(seed)
     if METHODS[config.method].masks:

@@ -126,7 +126,7 @@ def subjects_of(files: Sequence[FileViews], everyone: People) -> list[Subject]:
             woman = bool(genders(model, code[None])[0] == "F")
             born = float(model.predicted(code[None], "born")[0])
             tone = float(np.mean([reading.tone for reading in readings]))
-            confirmed &= name not in everyone.strangers | everyone.unsure
+            confirmed &= name not in everyone.unmatched | everyone.unconfirmed
             subjects.append(Subject(name, woman, born, tone, code, tuple(views[:_MAX_VIEWS]), confirmed))
     return subjects
 

@@ -3,30 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
-from ksame.arrays import ByteArray
 from ksame.errors import parameter_error
 from ksame.photographs import PRESENCE
-
-
-class Frame(Protocol):
-    """One picture of a recording."""
-
-    @property
-    def index(self) -> int:
-        """Its number, from 0, without gaps."""
-        ...
-
-    @property
-    def time(self) -> float:
-        """When it is shown, in seconds."""
-        ...
-
-    @property
-    def pixels(self) -> ByteArray:
-        """8-bit RGB, (height, width, 3)."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -39,21 +39,11 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True)
 class Opinions:
-    """What is said of one detection.
+    """What is said of one detection."""
 
-    Attributes
-    ----------
-    score : float
-        How sure the detector was where it found it, in [0, 1].
-    again : float
-        How sure it is of crops, on average; 0 for a crop in which it finds no such face.
-    second : float
-        Logit of BlazeFace, on average over crops.
-    """
-
-    score: float
-    again: float
-    second: float
+    score: float  # of the detector where it found it, in [0, 1]
+    again: float  # of the detector in crops, on average; 0 for a crop in which it finds no such face
+    second: float  # logit of BlazeFace, on average over crops
 
     def verdict(self, config: DetectorConfig) -> Verdict:
         """Weigh the opinions.
@@ -61,7 +51,7 @@ class Opinions:
         Examples
         --------
         >>> opinions = Opinions(0.9, 0.9, 2.5), Opinions(0.8, 0.7, 0.4), Opinions(0.6, 0.3, 0)
-        >>> [one.verdict(DetectorConfig()).name for one in opinions]
+        >>> [each.verdict(DetectorConfig()).name for each in opinions]
         ['FACE', 'UNCONFIRMED', 'NO_FACE']
         """
         if self.again >= config.again or self.second >= config.second:
@@ -72,17 +62,11 @@ class Opinions:
 
 
 class Examiner:
-    """Asks for second opinions.
-
-    Parameters
-    ----------
-    detector : FaceDetector
-        The one that finds faces.
-    """
+    """Asks for second opinions: of the detector that finds faces, and of BlazeFace."""
 
     def __init__(self, detector: FaceDetector) -> None:
         self._detector = detector
-        self._second = BlazeFace()
+        self._blazeface = BlazeFace()
 
     def judge(self, rgb: ByteArray, detection: Face, config: DetectorConfig) -> Verdict:
         """Say whether a detection is a face.
@@ -90,52 +74,39 @@ class Examiner:
         What is none at first sight, or in doubt, is looked at tilted too, which counts only if it is a face then.
         """
         rgb, detection = _reduced(rgb, detection)
-        second = self._other(rgb, detection)
+        second = self._second(rgb, detection, 0.0)
         if second >= config.second:
             return Verdict.FACE  # whatever the others say, and they take longer
-        again = self._detector_again(rgb, detection)
-        verdict = Opinions(detection.score, again, second).verdict(config)
+        verdict = Opinions(detection.score, self._again(rgb, detection, 0.0), second).verdict(config)
         if verdict is not Verdict.FACE:
-            tilted = (self.examine(rgb, detection, tilt).verdict(config) for tilt in (-_TILTED, _TILTED))
-            if any(other is Verdict.FACE for other in tilted):
-                return Verdict.FACE
+            for tilt in (-_TILTED, _TILTED):
+                if self.examine(rgb, detection, tilt).verdict(config) is Verdict.FACE:
+                    return Verdict.FACE
         return verdict
 
     def examine(self, rgb: ByteArray, detection: Face, tilt: float = 0.0) -> Opinions:
-        """Return all opinions on a detection.
-
-        Parameters
-        ----------
-        rgb : ndarray of shape (height, width, 3)
-        detection : Face
-        tilt : float
-            By how much the head is tilted further than its points say, in radians.
-        """
+        """Return all opinions on a detection, whose head is tilted ``tilt`` radians further than its points say."""
         rgb, detection = _reduced(rgb, detection)
-        again = self._detector_again(rgb, detection, tilt)
-        return Opinions(detection.score, again, self._other(rgb, detection, tilt))
+        return Opinions(detection.score, self._again(rgb, detection, tilt), self._second(rgb, detection, tilt))
 
-    def _detector_again(self, rgb: ByteArray, detection: Face, tilt: float = 0.0) -> float:
+    def _again(self, rgb: ByteArray, detection: Face, tilt: float) -> float:
         """Return the opinion of the detector on crops."""
-        box, roll = np.array(detection.box), detection.roll + tilt
-        again = [self._again(_cut(rgb, box, roll, face, reach, flip), face) for face, reach, flip in _CROPS]
-        return float(np.mean(again))
+        scores = []
+        for pixels, reach, flip in _CROPS:
+            crop = _cut(rgb, detection, tilt, pixels, reach, flip=flip)
+            faces = self._detector.detect(crop, score=_FAINT)
+            boxes = np.array([face.box for face in faces]).reshape(-1, 4)
+            again = np.array([face.score for face in faces])
+            scores.append(again[_in_the_middle(boxes, len(crop), pixels)].max(initial=0.0))
+        return float(np.mean(scores))
 
-    def _other(self, rgb: ByteArray, detection: Face, tilt: float = 0.0) -> float:
-        """Return the opinion of the second detector."""
-        box, roll = np.array(detection.box), detection.roll + tilt
-        crops = [(_cut(rgb, box, roll, SIDE / reach, reach, flip), reach) for reach, flip in _SECOND]
-        return float(np.mean([self._opinion(crop, reach) for crop, reach in crops]))
-
-    def _again(self, crop: ByteArray, face: float) -> float:
-        found = self._detector.detect(crop, score=_FAINT)
-        boxes = np.array([one.box for one in found]).reshape(-1, 4)
-        scores = np.array([one.score for one in found])
-        return float(scores[_in_the_middle(boxes, crop.shape[0], face)].max(initial=0.0))
-
-    def _opinion(self, crop: ByteArray, reach: float) -> float:
-        boxes, logits = self._second.detect(crop)
-        return float(logits[_in_the_middle(boxes, SIDE, SIDE / reach)].max(initial=_NOTHING))
+    def _second(self, rgb: ByteArray, detection: Face, tilt: float) -> float:
+        """Return the opinion of BlazeFace on crops."""
+        opinions = []
+        for reach, flip in _SECOND:
+            boxes, logits = self._blazeface.detect(_cut(rgb, detection, tilt, SIDE / reach, reach, flip=flip))
+            opinions.append(logits[_in_the_middle(boxes, SIDE, SIDE / reach)].max(initial=_NOTHING))
+        return float(np.mean(opinions))
 
 
 def _reduced(rgb: ByteArray, detection: Face) -> tuple[ByteArray, Face]:
@@ -159,8 +130,9 @@ def _in_the_middle(boxes: FloatArray, length: int, face: float) -> FloatArray:
     return np.asarray((off < _ASIDE) & (size > 1 / _UNLIKE) & (size < _UNLIKE))
 
 
-def _cut(rgb: ByteArray, box: FloatArray, roll: float, face: float, reach: float, flip: bool) -> ByteArray:
-    """Cut out a square about a box, turned upright, in which the face has a side of ``face`` pixels; black outside."""
+def _cut(rgb: ByteArray, detection: Face, tilt: float, face: float, reach: float, *, flip: bool) -> ByteArray:
+    """Cut out a square about a face, turned upright, in which it has a side of ``face`` pixels; black outside."""
+    box, roll = np.array(detection.box), detection.roll + tilt
     scale, length = face / max(side(box), 4.0), round(face * reach)
     reached = (0.5 * length / scale + 1 / scale) * (abs(np.cos(roll)) + abs(np.sin(roll)))  # turned as it is
     x, y = (max(0, int(low)) for low in centre(box) - reached)

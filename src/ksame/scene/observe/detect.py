@@ -35,21 +35,11 @@ _Part: TypeAlias = tuple[slice, slice]
 
 @dataclass(frozen=True)
 class Search:
-    """How a keyframe is searched.
+    """How a keyframe is searched."""
 
-    Attributes
-    ----------
-    coarse : bool
-        In large frames, for larger faces only.
-    share : (int, int) or None
-        Which share, and of how many, of the search for small and turned faces is done too.
-    still : bool
-        A photograph: everything at once.
-    """
-
-    coarse: bool = False
-    share: tuple[int, int] | None = (0, 1)
-    still: bool = False
+    coarse: bool = False  # in large frames, for larger faces only
+    share: tuple[int, int] | None = (0, 1)  # which share, and of how many, of the search for small and turned faces
+    still: bool = False  # a photograph: everything at once
 
 
 def schedule(number: int, config: DetectorConfig) -> Search:
@@ -81,7 +71,7 @@ def search(detector: FaceDetector, rgb: ByteArray, how: Search, config: Detector
     faces = detector.detect(rgb, score=config.low, min_face=min_side)
     if how.share is not None:
         number, of = how.share
-        parts = _parts_of(rgb)
+        parts = _parts_of(rgb, _PART)
         for i, part in enumerate(parts):
             if i * of // len(parts) == number:
                 faces += _search_small(detector, rgb, part, config.low, config.tiny)
@@ -100,7 +90,7 @@ def _search_still(detector: FaceDetector, rgb: ByteArray, config: DetectorConfig
     return distinct(faces)
 
 
-def _parts_of(rgb: ByteArray, longest: int = _PART) -> list[_Part]:
+def _parts_of(rgb: ByteArray, longest: int) -> list[_Part]:
     """Return the parts, which overlap, in which a picture is searched for small faces."""
     return [(rows, columns) for rows in _parts(rgb.shape[0], longest) for columns in _parts(rgb.shape[1], longest)]
 
@@ -139,41 +129,27 @@ def _parts(length: int, longest: int = _PART) -> list[slice]:
 
 
 def search_near(detector: FaceDetector, rgb: ByteArray, box: FloatArray, roll: float, score: float) -> Face | None:
-    """Search for a face about where it is expected.
-
-    Parameters
-    ----------
-    detector : FaceDetector
-    rgb : ndarray of shape (height, width, 3)
-    box : ndarray of shape (4,)
-    roll : float
-        How far the head is tilted, in radians: the part that is searched is turned upright.
-    score : float
-    """
+    """Search for a face about a box, (4,); the part that is searched is turned upright by ``roll``, in radians."""
     size = max(side(box), 4.0)
     scale, out = _FACE / size, round(_FACE * _REACH)
     cos, sin = np.cos(roll) * scale, np.sin(roll) * scale
     turn = np.array([[cos, sin], [-sin, cos]])
     shift = (out - 1) / 2 - turn @ centre(box)
-    matrix = np.column_stack([turn, shift])
-    flags = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
-    part = cv2.warpAffine(rgb, matrix, (out, out), flags=flags, borderMode=cv2.BORDER_CONSTANT)
-    back = np.linalg.inv(turn)
+    part = cv2.warpAffine(rgb, np.column_stack([turn, shift]), (out, out), borderMode=cv2.BORDER_CONSTANT)
+    back = np.linalg.inv(turn).T
     best, nearest = None, np.inf
     for face in detector.detect(np.asarray(part, dtype=np.uint8), score=score):
         x, y, w, h = face.box
         corners = np.array([[x, y], [x + w, y], [x, y + h], [x + w, y + h]])
-        middle = (corners.mean(axis=0) - shift) @ back.T
-        length = (w + h) / 2 / scale
-        off = float(np.hypot(*(middle - centre(box)))) / size
+        middle = (corners.mean(axis=0) - shift) @ back
+        length, off = (w + h) / 2 / scale, float(np.hypot(*(middle - centre(box)))) / size
         if off > _ASIDE or not 1 / _UNLIKE < length / size < _UNLIKE or off + (1 - face.score) >= nearest:
             continue
         nearest = off + (1 - face.score)
-        left, top, wide, high = around((corners - shift) @ back.T)
+        left, top, wide, high = around((corners - shift) @ back).tolist()
         if abs(sin) < 0.7 * scale and cos > 0:  # nearly upright: the box itself, not the one about its corners
             left, top, wide, high = middle[0] - w / scale / 2, middle[1] - h / scale / 2, w / scale, h / scale
-        landmarks = (face.landmarks - shift) @ back.T
-        best = Face((float(left), float(top), float(wide), float(high)), landmarks, face.score)
+        best = Face((float(left), float(top), wide, high), (face.landmarks - shift) @ back, face.score)
     return best
 
 

@@ -6,7 +6,7 @@ it finds and that cannot be meshed keeps its box only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
 
@@ -51,41 +51,13 @@ class Expected:
 
 
 @dataclass(frozen=True, eq=False)
-class Around:
-    """What propagation needs to know of a frame.
-
-    Attributes
-    ----------
-    others : sequence of (int, ndarray of shape (4,))
-        Numbers and boxes of the other tracks.
-    min_side : float, optional
-        On keyframes, the smallest side that was searched for.
-    """
-
-    others: Sequence[tuple[int, FloatArray]] = ()
-    min_side: float | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class Chain:
-    """A face on its way from frame to frame.
+    """A face on its way from frame to frame."""
 
-    Attributes
-    ----------
-    face : Face
-        As it was seen last.
-    frame : int
-        Where that was.
-    speed : ndarray of shape (2,)
-        Pixels per frame, in the direction of propagation.
-    unsupported : int
-        How often in a row the detector did not see what the mesh follows.
-    """
-
-    face: Face
-    frame: int
-    speed: FloatArray = field(default_factory=lambda: np.zeros(2))
-    unsupported: int = 0
+    face: Face  # as it was seen last
+    frame: int  # where that was
+    speed: FloatArray = field(default_factory=lambda: np.zeros(2))  # pixels per frame, in the direction of propagation
+    unsupported: int = 0  # how often in a row the detector did not see what the mesh follows
 
     def expected(self, frame: int) -> FloatArray:
         """Return the box where the face should be."""
@@ -148,7 +120,7 @@ class FaceMesher:
         return search_near(self.detector, rgb, box, roll, score)
 
     def _step(self, rgb: ByteArray, mesh: Mesh, move: FloatArray) -> Face | None:
-        shifted = Mesh(mesh.points + np.append(move, 0.0), mesh.presence, mesh.blendshapes, mesh.pose)
+        shifted = replace(mesh, points=mesh.points + np.append(move, 0.0))
         face = _meshed(self._mesh.follow(rgb, shifted), 0.0)
         before, after = around(shifted.points), np.array(face.box)
         size = side(before)
@@ -160,19 +132,10 @@ class FaceMesher:
 def mesh_path(
     mesher: FaceMesher, frames: Sequence[Decoded], expected: Mapping[int, Expected], start: Chain | None, score: float
 ) -> dict[int, Face | None]:
-    """Mesh a face along its expected path.
+    """Mesh a face in frames along the path where it is expected.
 
-    Parameters
-    ----------
-    mesher : FaceMesher
-    frames : sequence of Decoded
-        In order.
-    expected : mapping of frame to Expected
-        For all of them, and for the frame of ``start``.
-    start : Chain, optional
-        The face in an earlier frame. Where the first frame has a detection its mesh is moved there.
-    score : float
-        Score that a detection near the expected place must have.
+    ``start`` is the face in an earlier frame; where the first frame has a detection its mesh is moved there. A
+    detection near the expected place must have at least ``score``.
     """
     faces: dict[int, Face | None] = {}
     last = None if start is None else start.face
@@ -196,9 +159,10 @@ def mesh_path(
 
 def extend(
     mesher: FaceMesher,
-    frames: Sequence[Decoded],
+    frames: Iterable[Decoded],
     start: Chain,
-    around_it: Mapping[int, Around],
+    others: Mapping[int, Sequence[tuple[int, FloatArray]]],
+    min_sides: Mapping[int, float],
     score: float,
     max_missing: int,
 ) -> Extension:
@@ -207,10 +171,13 @@ def extend(
     Parameters
     ----------
     mesher : FaceMesher
-    frames : sequence of Decoded
+    frames : iterable of Decoded
         In the order of propagation, forwards or backwards.
     start : Chain
-    around_it : mapping of frame to Around
+    others : mapping of frame to a sequence of (int, ndarray of shape (4,))
+        Numbers and boxes of the other tracks.
+    min_sides : mapping of frame to float
+        The keyframes, and the smallest side that each was searched for.
     score : float
         Score that a detection near the expected place must have.
     max_missing : int
@@ -219,24 +186,24 @@ def extend(
     faces: dict[int, Face] = {}
     chain = start
     for frame in frames:
-        if abs(frame.index - chain.frame) > max_missing + 1:
+        index = frame.index
+        if abs(index - chain.frame) > max_missing + 1:
             return Extension(faces, chain, ended=True)
-        face = mesher.see(frame.rgb, chain.face, chain.expected(frame.index), None, score)
-        here = around_it.get(frame.index, Around())
-        if face is not None:
-            box = np.array(face.box)
-            met = [number for number, other in here.others if same_face(box, other)]
-            if met:
-                return Extension(faces, chain, ended=True, met=met[0])
-            if face.score == 0 and here.min_side is not None and face.side >= _SURELY * here.min_side:
-                near = mesher.near(frame.rgb, box, face.roll, mesher.config.low)
-                face = face if near is None else replace(face, score=near.score)
-                chain = replace(chain, unsupported=0 if near is not None else chain.unsupported + 1)
-                if chain.unsupported > _MAX_UNSUPPORTED:
-                    return Extension(faces, chain, ended=True)
-        if face is not None:
-            faces[frame.index] = face
-            chain = chain.to(frame.index, face)
+        face = mesher.see(frame.rgb, chain.face, chain.expected(index), None, score)
+        if face is None:
+            continue
+        box = np.array(face.box)
+        met = next((number for number, other in others.get(index, ()) if same_face(box, other)), None)
+        if met is not None:
+            return Extension(faces, chain, ended=True, met=met)
+        if face.score == 0 and face.side >= _SURELY * min_sides.get(index, np.inf):
+            near = mesher.near(frame.rgb, box, face.roll, mesher.config.low)
+            face = face if near is None else replace(face, score=near.score)
+            chain = replace(chain, unsupported=0 if near is not None else chain.unsupported + 1)
+            if chain.unsupported > _MAX_UNSUPPORTED:
+                return Extension(faces, chain, ended=True)
+        faces[index] = face
+        chain = chain.to(index, face)
     return Extension(faces, chain, ended=False)
 
 
@@ -262,18 +229,16 @@ def sampled(frames: Sequence[Decoded], expected: Mapping[int, Expected], since: 
 
 def skipped(faces: Mapping[int, Face | None], expected: Mapping[int, Expected]) -> list[int]:
     """Return the frames that may not stay skipped: the face was not calm, or not meshed, before or after them."""
-    missing: list[int] = []
-    for a, b in pairwise(sorted(faces)):
-        if b - a > 1 and not _calm(faces[a], faces[b], expected[a].box, expected[b].box):
-            missing += range(a + 1, b)
-    return missing
 
+    def calm(a: int, b: int) -> bool:
+        before, after = faces[a], faces[b]
+        if before is None or after is None or before.mesh is None or after.mesh is None:
+            return False
+        move = centre(np.array(after.box)) - centre(np.array(before.box))
+        astray = move - (centre(expected[b].box) - centre(expected[a].box))
+        return bool(np.hypot(*astray) < _CALM * after.side and abs(after.side / before.side - 1) < _CALM)
 
-def _calm(a: Face | None, b: Face | None, box_a: FloatArray, box_b: FloatArray) -> bool:
-    if a is None or b is None or a.mesh is None or b.mesh is None:
-        return False
-    move = centre(np.array(b.box)) - centre(np.array(a.box)) - (centre(box_b) - centre(box_a))
-    return bool(np.hypot(*move) < _CALM * b.side and abs(b.side / a.side - 1) < _CALM)
+    return [i for a, b in pairwise(sorted(faces)) if b - a > 1 and not calm(a, b) for i in range(a + 1, b)]
 
 
 def _without_bursts(
@@ -294,23 +259,23 @@ def _without_bursts(
 
 def outliers(faces: Mapping[int, Face | None]) -> dict[int, FloatArray]:
     """Return the frames whose mesh is far from its neighbours' interpolation, and the box that these expect there."""
-    meshed = [(index, face, face.mesh) for index, face in sorted(faces.items()) if face is not None and face.mesh]
-    found: dict[int, FloatArray] = {}
+    meshed = [(index, face.side, face.mesh.points) for index, face in sorted(faces.items()) if face and face.mesh]
+    boxes: dict[int, FloatArray] = {}
     for length in range(1, _BURST + 1):
         for first in range(1, len(meshed) - length):
-            (a, face, mesh), (b, _, after) = meshed[first - 1], meshed[first + length]
+            (a, size, before), (b, _, after) = meshed[first - 1], meshed[first + length]
             inner = meshed[first : first + length]
-            if any(index in found for index in (a, b, *(item[0] for item in inner))):
+            if any(index in boxes for index in (a, b, *(index for index, _, _ in inner))):
                 continue
-            differ = np.hypot(*(after.points - mesh.points)[:, :2].T).mean()
-            limit = max(_OUTLIER * face.side, _FAR_MORE * differ)
-            guesses = [mesh.points + (after.points - mesh.points) * (item[0] - a) / (b - a) for item in inner]
-            off = [
-                np.hypot(*(item[2].points - guess)[:, :2].T).mean() for item, guess in zip(inner, guesses, strict=True)
-            ]
-            if min(off) > limit:
-                found |= {item[0]: around(guess) for item, guess in zip(inner, guesses, strict=True)}
-    return found
+            limit = max(_OUTLIER * size, _FAR_MORE * _mean_length(after - before))
+            guesses = {index: before + (after - before) * (index - a) / (b - a) for index, _, _ in inner}
+            if min(_mean_length(points - guesses[index]) for index, _, points in inner) > limit:
+                boxes |= {index: around(guess) for index, guess in guesses.items()}
+    return boxes
+
+
+def _mean_length(vectors: FloatArray) -> float:
+    return float(np.hypot(*vectors[:, :2].T).mean())
 
 
 def _meshed(mesh: Mesh, score: float) -> Face:
@@ -329,4 +294,4 @@ def _carried(face: Face, mesh: Mesh, detection: Face) -> Face:
     move = Similarity.estimate(face.landmarks, detection.landmarks)
     points[:, :2] = move.apply(points[:, :2])
     points[:, 2] *= np.hypot(move.a, move.b)
-    return _meshed(Mesh(points, mesh.presence, mesh.blendshapes, mesh.pose), face.score)
+    return _meshed(replace(mesh, points=points), face.score)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ksame.arrays import ByteArray, FloatArray, IntArray
 from ksame.errors import InputError
 from ksame.models import Face, FaceDetector
-from ksame.scene.observe.config import DetectorConfig, Frame
+from ksame.scene.media import Frame
+from ksame.scene.observe.config import DetectorConfig
 from ksame.scene.observe.cuts import CutFinder
 from ksame.scene.observe.detect import Search, schedule, search
 from ksame.scene.observe.portraits import N_LOOK, look_of
@@ -24,37 +25,20 @@ Map: TypeAlias = Callable[..., Iterable[Any]]
 
 _BOX, _SCORE, _LANDMARKS, _LOOK = slice(0, 4), 4, slice(5, 15), slice(15, 15 + N_LOOK)
 _WIDTH = 15 + N_LOOK
-_BATCH = 8  # keyframes searched at a time
+_BATCH = 8  # keyframes searched at a time; so many frames are kept in memory
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """What was detected on the keyframes of a recording.
+    """What was detected on the keyframes of a recording."""
 
-    Attributes
-    ----------
-    size : (int, int)
-        Width and height of the frames.
-    n_frames : int
-    cuts : ndarray of shape (n_cuts,)
-        Frames with which a new shot begins, the first frame not counted.
-    keyframes : ndarray of shape (n_keyframes,)
-        Their frames, rising. The first and the last frame of every shot are among them.
-    min_sides : ndarray of shape (n_keyframes,)
-        Side of the smallest face that each was searched for.
-    starts : ndarray of shape (n_keyframes + 1,)
-        Where the rows of each begin.
-    rows : ndarray of shape (n_faces, width)
-        The detections; may lie on disk.
-    """
-
-    size: tuple[int, int]
+    size: tuple[int, int]  # width and height of the frames
     n_frames: int
-    cuts: IntArray
-    keyframes: IntArray
-    min_sides: FloatArray
-    starts: IntArray
-    rows: NDArray[np.float32]
+    cuts: IntArray  # frames with which a new shot begins, the first frame not counted
+    keyframes: IntArray  # their frames, rising; the first and the last frame of every shot are among them
+    min_sides: FloatArray  # the smallest face that each keyframe was searched for
+    starts: IntArray  # where the rows of each keyframe begin, (n_keyframes + 1,)
+    rows: NDArray[np.float32]  # the detections, (n_faces, width); may lie on disk
 
     def face(self, row: int) -> Face:
         """Return a detection."""
@@ -83,7 +67,9 @@ class Observations:
 
 
 @dataclass(frozen=True, eq=False)
-class _Job:
+class _Keyframe:
+    """A frame that is to be searched, and how."""
+
     frame: int
     rgb: ByteArray
     how: Search
@@ -114,38 +100,48 @@ def observe(
     map : callable
         Searches several keyframes at a time. The result does not depend on it.
     """
-    detector = FaceDetector()
-    rows = RowBuffer(_WIDTH, file)
+    detector, finder = FaceDetector(), CutFinder()
+    buffer = RowBuffer(_WIDTH, file)
     keyframes: list[int] = []
     min_sides: list[float] = []
-    starts = [0]
-    cuts: list[int] = []
-    n_frames = 0
+    starts, cuts = [0], list[int]()
+    batch: list[_Keyframe] = []
 
-    def one(job: _Job) -> tuple[list[NDArray[np.float32]], float]:
-        faces, min_side = search(detector, job.rgb, job.how, config)
-        return [_row(job.rgb, face) for face in faces], min_side
+    def search_one(key: _Keyframe) -> tuple[list[NDArray[np.float32]], float]:
+        faces, min_side = search(detector, key.rgb, key.how, config)
+        return [_row(key.rgb, face) for face in faces], min_side
 
-    def flush(jobs: list[_Job]) -> None:
-        for job, (found, min_side) in zip(jobs, map(one, jobs), strict=True):
-            for row in found:
-                rows.append(row)
-            keyframes.append(job.frame)
+    def flush() -> None:
+        for key, (rows, min_side) in zip(batch, map(search_one, batch), strict=True):
+            for row in rows:
+                buffer.append(row)
+            keyframes.append(key.frame)
             min_sides.append(min_side)
-            starts.append(len(rows))
+            starts.append(len(buffer))
+        batch.clear()
 
-    batch: list[_Job] = []
-    for frame, cut, job in _jobs(frames, size, config, still=still):
-        n_frames = frame + 1
-        cuts += [frame] * cut
-        batch += [] if job is None else [job]
+    last: _Keyframe | None = None  # the frame before this one, as the last of its shot
+    due: _Keyframe | None = None  # the same frame, if it is a keyframe in any case
+    number, at, since = 0, 0, -np.inf  # of keyframes in this shot; frame and time of the last one
+    n_frames = 0
+    for n_frames, frame in enumerate(frames, start=1):
+        index = n_frames - 1
+        rgb = checked(frame, index, size)
+        if finder.is_cut(rgb):
+            cuts.append(index)
+            due, number = _as_last(last, due), 0
+        batch += [] if due is None else [due]
         if len(batch) >= _BATCH:
-            flush(batch)
-            batch = []
-    flush(batch)
-    arrays = (np.array(values, dtype=np.intp) for values in (cuts, keyframes, starts))
-    found_cuts, found_keyframes, found_starts = arrays
-    return Observations(size, n_frames, found_cuts, found_keyframes, np.array(min_sides), found_starts, rows.rows())
+            flush()
+        due, last = None, _Keyframe(index, rgb, Search(share=None))
+        if number == 0 or index - at >= config.detect_every or frame.time - since >= config.detect_seconds:
+            due = _Keyframe(index, rgb, Search(still=True) if still else schedule(number, config))
+            number, at, since = number + 1, index, frame.time
+    due = _as_last(last, due)
+    batch += [] if due is None else [due]
+    flush()
+    at_cuts, at_keyframes, at_rows = (np.array(values, dtype=np.intp) for values in (cuts, keyframes, starts))
+    return Observations(size, n_frames, at_cuts, at_keyframes, np.array(min_sides), at_rows, buffer.rows())
 
 
 def checked(frame: Frame, index: int, size: tuple[int, int]) -> ByteArray:
@@ -159,42 +155,11 @@ def checked(frame: Frame, index: int, size: tuple[int, int]) -> ByteArray:
     return rgb
 
 
-def _jobs(
-    frames: Iterable[Frame], size: tuple[int, int], config: DetectorConfig, *, still: bool
-) -> Iterator[tuple[int, bool, _Job | None]]:
-    """Yield for every frame its number, whether a shot begins with it, and a keyframe that is to be searched, if any.
-
-    A keyframe comes one frame late: the last one of a shot is never searched coarsely, since no later search would
-    find who was left out.
-    """
-    finder = CutFinder()
-    before: _Job | None = None  # the frame before this one, as the last of its shot
-    due: _Job | None = None
-    number, at, since = 0, 0, -np.inf  # of keyframes in this shot; frame and time of the last one
-    index = -1
-    for index, frame in enumerate(frames):
-        rgb = checked(frame, index, size)
-        cut = finder.is_cut(rgb)
-        if cut:
-            number = 0
-        ready, due = (_as_last(before, due) if cut else due), None
-        if number == 0 or index - at >= config.detect_every or frame.time - since >= config.detect_seconds:
-            how = Search(still=True) if still else schedule(number, config)
-            due = _Job(index, rgb, how)
-            number, at, since = number + 1, index, frame.time
-        before = _Job(index, rgb, Search(share=None))
-        yield index, cut, ready
-    if before is not None:
-        yield index, False, _as_last(before, due)
-
-
-def _as_last(last: _Job | None, due: _Job | None) -> _Job | None:
-    """Return the search of the last frame of a shot."""
+def _as_last(last: _Keyframe | None, due: _Keyframe | None) -> _Keyframe | None:
+    """Return the search of the last frame of a shot: never a coarse one, since no later one finds who is left out."""
     return due if due is not None and not due.how.coarse else last
 
 
 def _row(rgb: ByteArray, face: Face) -> NDArray[np.float32]:
-    row = np.empty(_WIDTH, dtype=np.float32)
-    row[_BOX], row[_SCORE], row[_LANDMARKS] = face.box, face.score, face.landmarks.ravel()
-    row[_LOOK] = look_of(rgb, face.landmarks)
-    return row
+    row = [*face.box, face.score, *face.landmarks.ravel(), *look_of(rgb, face.landmarks)]
+    return np.array(row, dtype=np.float32)

@@ -34,26 +34,14 @@ _NEVER = 1e6
 
 @dataclass(eq=False)
 class Tracklet:
-    """Detections that are one face.
-
-    Attributes
-    ----------
-    frames, rows : list of int
-        Keyframes, and the rows of the observations.
-    score : float
-        The highest.
-    boxes : list of ndarray of shape (4,)
-        The last two.
-    look, usual : ndarray
-        How it looked last, and the sum of all looks.
-    """
+    """Detections that are one face."""
 
     frames: list[int]
-    rows: list[int]
-    score: float
-    boxes: list[FloatArray]
-    look: FloatArray
-    usual: FloatArray
+    rows: list[int]  # of the observations
+    score: float  # the highest
+    boxes: list[FloatArray]  # the last two
+    look: FloatArray  # how it looked last
+    usual: FloatArray  # the sum of all looks
 
     def likeness(self, look: FloatArray) -> float:
         """Return how much a face looks like this one, as it was last or as it is usually."""
@@ -82,21 +70,29 @@ def associate(
     """Return the tracks of one shot, in the order in which they begin; ``keyframes`` are those of the shot."""
     closed: list[Tracklet] = []
     active: list[Tracklet] = []
+    max_hidden = 2 * detector.detect_every  # every second keyframe is searched for smaller faces
+
+    def patience(track: Tracklet) -> int:
+        """Return for how many frames a face may be missing: no longer than it was seen, less if never surely."""
+        if track.score < detector.score:
+            return max_hidden
+        return max(max_hidden, min(tracker.patience, track.frames[-1] - track.frames[0] + 1))
+
     for key in range(*keyframes.indices(len(observations.keyframes))):
         frame = int(observations.keyframes[key])
         rows = slice(int(observations.starts[key]), int(observations.starts[key + 1]))
         boxes, scores, looks = observations.boxes(rows), observations.scores(rows), observations.looks(rows)
-        patient = [track for track in active if frame - track.frames[-1] <= _patience(track, detector, tracker)]
+        patient = [track for track in active if frame - track.frames[-1] <= patience(track)]
         closed += [track for track in active if track not in patient]
         active = patient
         free = list(active)
         for sure, proven, alone in _ROUNDS:
-            some = np.flatnonzero(((scores >= detector.score) == sure) & (scores >= 0))
+            rivals = np.flatnonzero(((scores >= detector.score) == sure) & (scores >= 0))
             choosing = [track for track in free if track.score >= _PROVEN or not proven]
-            cost = _costs(choosing, frame, boxes[some], looks[some], detector, sure=sure)
-            cost = cost + _DOUBT * (1 - scores[some])
+            cost = _costs(choosing, frame, boxes[rivals], looks[rivals], max_hidden, sure=sure)
+            cost += _DOUBT * (1 - scores[rivals])
             for k, n in _assigned(cost, alone):
-                track, i = choosing[k], int(some[n])
+                track, i = choosing[k], int(rivals[n])
                 track.add(frame, rows.start + i, float(scores[i]), boxes[i], looks[i])
                 free.remove(track)
                 scores[i] = -1.0  # taken
@@ -105,20 +101,12 @@ def associate(
     return sorted(closed + active, key=lambda track: (track.frames[0], track.rows[0]))
 
 
-def _patience(track: Tracklet, detector: DetectorConfig, tracker: TrackerConfig) -> int:
-    """Return for how many frames a face may be missing: no longer than it was seen, less if never surely."""
-    shortest = 2 * detector.detect_every  # every second keyframe is searched for smaller faces
-    if track.score < detector.score:
-        return shortest
-    return max(shortest, min(tracker.patience, track.frames[-1] - track.frames[0] + 1))
-
-
 def _costs(
     tracks: Sequence[Tracklet],
     frame: int,
     boxes: FloatArray,
     looks: FloatArray,
-    detector: DetectorConfig,
+    max_hidden: int,
     *,
     sure: bool,
 ) -> FloatArray:
@@ -126,7 +114,7 @@ def _costs(
     cost = np.full((len(tracks), len(boxes)), _NEVER)
     for k, track in enumerate(tracks):
         expected, last, missing = track.expected(frame), track.boxes[-1], frame - track.frames[-1]
-        size, hidden = max(side(last), 1.0), missing > 2 * detector.detect_every
+        size, hidden = max(side(last), 1.0), missing > max_hidden
         reach = min(_REACH + _MORE * missing, _MAX_REACH)
         for n, (box, look) in enumerate(zip(boxes, looks, strict=True)):
             off = min(np.hypot(*(centre(box) - centre(place))) for place in (expected, last)) / size

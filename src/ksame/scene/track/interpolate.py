@@ -18,7 +18,7 @@ from ksame.geometry import grown
 from ksame.models import Source
 from ksame.scene.track.config import TrackerConfig
 from ksame.scene.track.smooth import CONTEXT, smooth
-from ksame.scene.track.storage import BLENDSHAPES, BOX, POINTS, POSE, SMALL
+from ksame.scene.track.storage import BLENDSHAPES, BOX, POINTS, POSE
 from ksame.scene.track.tracks import N_POINTS
 
 _SLACK = 7.0  # degrees that a head must turn back before its mesh is believed again
@@ -26,35 +26,22 @@ _FLICKER = 3  # frames; meshes for fewer among frames without are dropped
 _BRIDGE = 3  # frames without a mesh that are interpolated between two similar ones
 _ALIKE = 0.2  # mean distance of the points of similar meshes, in sides of the face
 # Growth of boxes without a mesh: where seen, where filled, more for every frame since it was seen, and at most.
-_SEEN, _FILLED, _MORE, _MOST = 1.25, 1.35, 0.04, 1.8
+_SEEN, _FILLED, _PER_FRAME, _MAX_GROWTH = 1.25, 1.35, 0.04, 1.8
 _CHUNK = 256  # rows smoothed at a time
 
 
 @dataclass(eq=False)
 class Filled:
-    """A track without gaps, but for its points.
-
-    Attributes
-    ----------
-    first : int
-    lead : int
-        Filled frames before the first that was seen.
-    boxes, poses, blendshapes, source : ndarray
-        As in :class:`ksame.scene.track.Track`.
-    meshed : ndarray of shape (n_frames,)
-        Where points will be.
-    measured : ndarray of shape (n_frames,)
-        Where they were measured; elsewhere they are interpolated.
-    """
+    """A track without gaps, but for its points; arrays as in :class:`ksame.scene.track.Track`."""
 
     first: int
-    lead: int
+    lead: int  # filled frames before the first that was seen
     boxes: FloatArray
     poses: FloatArray
     blendshapes: FloatArray
     source: NDArray[np.uint8]
-    meshed: NDArray[np.bool_]
-    measured: NDArray[np.bool_]
+    meshed: NDArray[np.bool_]  # where points will be
+    measured: NDArray[np.bool_]  # where they were measured; elsewhere they are interpolated
 
     def __len__(self) -> int:
         return len(self.boxes)
@@ -68,16 +55,15 @@ def fill(
     Parameters
     ----------
     rows : ndarray of shape (n_rows, WIDTH)
-        What was seen; the first and the last row hold a box.
+        What was seen from frame ``first`` on; the first and the last row hold a box.
     first : int
-        Number of the first row's frame.
     shot : (int, int)
         First frame of the shot, and the first of the next.
     config : TrackerConfig
     confirmed : bool
         Whether it surely is a face.
     """
-    small = np.array(rows[:, SMALL], dtype=np.float64)
+    small = np.array(rows[:, : POINTS.start], dtype=np.float64)
     lead = min(config.margin, first - shot[0])
     trail = min(config.margin, shot[1] - first - len(rows))
     small = np.pad(small, ((lead, trail), (0, 0)), constant_values=np.nan)
@@ -94,21 +80,18 @@ def fill(
         for values in (poses, blendshapes):
             values[begin:end] = (1 - share) * values[begin - 1] + share * values[end]
     away = _distance(seen)
-    growth = np.where(seen, _SEEN, np.minimum(_FILLED + _MORE * away, _MOST)) if confirmed else np.ones(len(small))
+    growth = (
+        np.where(seen, _SEEN, np.minimum(_FILLED + _PER_FRAME * away, _MAX_GROWTH))
+        if confirmed
+        else np.ones(len(small))
+    )
     boxes = np.where(meshed[:, None], boxes, grown(boxes, growth))
     source = np.where(seen & (measured | ~meshed), Source.DETECTED, Source.INTERPOLATED).astype(np.uint8)
     return Filled(first - lead, lead, boxes, poses, blendshapes, source, meshed, measured)
 
 
 def write_points(rows: NDArray[np.float32], filled: Filled, out: NDArray[np.float32]) -> None:
-    """Write the points of a track, smoothed and bridged, NaN where there are none.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, WIDTH)
-    filled : Filled
-    out : ndarray of shape (len(filled), 478, 3)
-    """
+    """Write the points of a track to ``out``, (len(filled), 478, 3), smoothed and bridged, NaN where there are none."""
     for begin in range(0, len(filled), _CHUNK):
         out[begin : begin + _CHUNK] = np.nan
     for begin, end in runs(filled.measured):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from ksame.arrays import FloatArray
 from ksame.geometry import centre, side
-from ksame.scene.track.tracks import Person, Tracks, in_order
+from ksame.scene.track.tracks import Tracks, in_order
 
 Key = tuple[int, str]
 """Number of the file in the batch, and name of the person in it."""
 
-UNSURE = "U"
+UNCONFIRMED = "U"
 """Begins the names of what is perhaps no face."""
 
 _SOON = 45  # frames within which a track without a face to recognise may go on as another
@@ -23,45 +24,24 @@ _NEAR = 1.0  # how far off, in sides, it may then be
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """What joining needs to know of a track.
+    """What joining needs to know of a track."""
 
-    Attributes
-    ----------
-    first, end : int
-        First frame in which the face was seen, and the one after the last.
-    entry, exit : ndarray of shape (4,)
-        Boxes in the first and the last of these frames.
-    embeddings : ndarray of shape (n_pictures, 128)
-        Of the best pictures; may be empty.
-    shot : int
-    """
-
-    first: int
-    end: int
-    entry: FloatArray
+    first: int  # the first frame in which the face was seen
+    end: int  # the one after the last
+    entry: FloatArray  # boxes in the first and the last of these frames
     exit: FloatArray
-    embeddings: FloatArray
+    embeddings: FloatArray  # of the best pictures, (n_pictures, 128); may be empty
     shot: int
 
 
 def join(stretches: Sequence[Stretch], threshold: float) -> list[int]:
-    """Group tracks by person: the most alike first, never two that are there at once.
+    """Return a number from 0 for the person of every track: the most alike first, never two that are there at once.
 
-    Parameters
-    ----------
-    stretches : sequence of Stretch
-    threshold : float
-        Cosine of mean embeddings above which two groups are one person.
-
-    Returns
-    -------
-    people : list of int
-        A number for every track, from 0.
+    Above the cosine ``threshold`` of their mean embeddings two groups are one person.
     """
     n = len(stretches)
     members = [[i] for i in range(n)]
-    means = np.array([s.embeddings.sum(axis=0) if len(s.embeddings) else np.zeros(128) for s in stretches])
-    means = means.reshape(n, 128)
+    means = np.array([stretch.embeddings.sum(axis=0) for stretch in stretches]).reshape(n, 128)  # 0 where there is none
     alike = np.full((n, n), -np.inf)
     for i in range(n):
         _compare(i, means, stretches, members, alike)
@@ -74,24 +54,20 @@ def join(stretches: Sequence[Stretch], threshold: float) -> list[int]:
         alike[j, :] = alike[:, j] = -np.inf
         _compare(i, means, stretches, members, alike)
     for i in range(n):
-        if members[i] and not means[i].any():
-            goes_on = _continued(i, members, stretches)
-            if goes_on is not None:
-                members[goes_on] += members[i]
-                members[i] = []
-    people = [0] * n
-    for number, group in enumerate(group for group in members if group):
-        for i in group:
-            people[i] = number
-    return people
+        goes_on = _continued(i, members, stretches) if members[i] and not means[i].any() else None
+        if goes_on is not None:
+            members[goes_on] += members[i]
+            members[i] = []
+    numbers = {i: number for number, group in enumerate(filter(None, members)) for i in group}
+    return [numbers[i] for i in range(n)]
 
 
 def mean_embedding(stretches: Sequence[Stretch]) -> FloatArray | None:
     """Return the mean embedding of tracks, of unit length, or None."""
-    vectors = [s.embeddings for s in stretches if len(s.embeddings)]
-    if not vectors:
+    vectors = np.concatenate([stretch.embeddings for stretch in stretches])
+    if not len(vectors):
         return None
-    mean = np.concatenate(vectors).sum(axis=0)
+    mean = vectors.sum(axis=0)
     return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12))
 
 
@@ -101,12 +77,9 @@ def _compare(
     """Compare group ``i`` with all others."""
     length = np.linalg.norm(means, axis=1)
     for j in range(len(members)):
-        if j == i or not members[j] or not length[i] or not length[j]:
-            continue
-        value = -np.inf
-        if not _meet(members[i], members[j], stretches):
-            value = float(means[i] @ means[j] / (length[i] * length[j]))
-        alike[i, j] = alike[j, i] = value
+        if j != i and length[i] and length[j]:
+            meet = _meet(members[i], members[j], stretches)
+            alike[i, j] = alike[j, i] = -np.inf if meet else float(means[i] @ means[j] / (length[i] * length[j]))
 
 
 def _meet(a: Sequence[int], b: Sequence[int], stretches: Sequence[Stretch]) -> bool:
@@ -117,17 +90,16 @@ def _meet(a: Sequence[int], b: Sequence[int], stretches: Sequence[Stretch]) -> b
 def _continued(i: int, members: list[list[int]], stretches: Sequence[Stretch]) -> int | None:
     """Return the group that an unrecognisable track belongs to by place and time, or None."""
     best, soonest = None, _SOON + 1
-    for g, group in enumerate(members):
-        if g == i or not group or _meet(members[i], group, stretches):
+    for number, group in enumerate(members):
+        if number == i or not group or _meet(members[i], group, stretches):
             continue
-        for a in members[i]:
-            for b in group:
-                one, other = sorted((stretches[a], stretches[b]), key=lambda s: s.first)
-                pause = other.first - one.end
-                size = max(side(one.exit), side(other.entry), 1.0)
-                near = float(np.hypot(*(centre(one.exit) - centre(other.entry)))) < _NEAR * size
-                if one.shot == other.shot and near and pause < soonest:
-                    best, soonest = g, pause
+        for a, b in product(members[i], group):
+            earlier, later = sorted((stretches[a], stretches[b]), key=lambda stretch: stretch.first)
+            pause = later.first - earlier.end
+            size = max(side(earlier.exit), side(later.entry), 1.0)
+            near = float(np.hypot(*(centre(earlier.exit) - centre(later.entry)))) < _NEAR * size
+            if earlier.shot == later.shot and near and pause < soonest:
+                best, soonest = number, pause
     return best
 
 
@@ -141,15 +113,15 @@ class People:
         Those of the file itself where there is one only, so that they are the names in its tracks. Over several files
         "P1", "P2" and so on, by how many pixels of the batch they are in; "U1", "U2" and so on for what is perhaps no
         face.
-    strangers : frozenset of str
+    unmatched : frozenset of str
         People never seen well enough to be told from others: any of them may be somebody who has a name already.
-    unsure : frozenset of str
+    unconfirmed : frozenset of str
         What is perhaps no face: it is masked, and counts as nobody.
     """
 
     names: Mapping[Key, str]
-    strangers: frozenset[str] = frozenset()
-    unsure: frozenset[str] = frozenset()
+    unmatched: frozenset[str] = frozenset()
+    unconfirmed: frozenset[str] = frozenset()
 
     @property
     def people(self) -> tuple[str, ...]:
@@ -161,58 +133,44 @@ class People:
         return [key for key, other in self.names.items() if other == name]
 
 
-def join_files(casts: Sequence[Tracks], same_person: float) -> People:
-    """Find the same people in several files by their embeddings.
+def join_files(files: Sequence[Tracks], same_person: float) -> People:
+    """Find the same people in several files by their embeddings; from the cosine ``same_person`` on two are one.
 
     Two people of one file are never joined, and nobody without an embedding is, nor what is perhaps no face. Whoever is
     joined wrongly shares a surrogate with somebody else; a person counted twice would make a group smaller than it
     says, so the limit is low.
-
-    Parameters
-    ----------
-    same_person : float
-        Cosine from which two people are one.
     """
-    if len(casts) == 1:
-        return _as_named(casts[0])
-    entries = [
-        (_amount(cast, person.name), (number, person.name), person)
-        for number, cast in enumerate(casts)
-        for person in cast.people
-    ]
-    entries.sort(key=lambda entry: (-entry[0], entry[1][0], in_order(entry[1][1])))
-    unsure = [key for _, key, person in entries if person.name in casts[key[0]].unsure]
-    entries = [entry for entry in entries if entry[1] not in unsure]
-    clusters: list[list[tuple[Key, Person]]] = []
-    means: list[FloatArray | None] = []
-    for _, key, person in entries:
+    if len(files) == 1:
+        tracks = files[0]
+        unmatched = {person.name for person in tracks.people if person.embedding is None} - tracks.unconfirmed
+        return People({(0, p.name): p.name for p in tracks.people}, frozenset(unmatched), tracks.unconfirmed)
+    entries = [((number, person.name), person) for number, tracks in enumerate(files) for person in tracks.people]
+    entries.sort(key=lambda entry: (-_amount(files[entry[0][0]], entry[1].name), entry[0][0], in_order(entry[1].name)))
+    groups: list[list[Key]] = []
+    vectors: list[list[FloatArray]] = []  # of each group; none for somebody who cannot be told from others
+    unconfirmed: list[Key] = []
+    for key, person in entries:
+        if person.name in files[key[0]].unconfirmed:
+            unconfirmed.append(key)
+            continue
         best, where = same_person, -1
-        for i, mean in enumerate(means):
-            if mean is None or person.embedding is None or any(other[0] == key[0] for other, _ in clusters[i]):
-                continue
-            cosine = float(mean @ person.embedding) / max(float(np.linalg.norm(mean)), 1e-9)
-            if cosine >= best:
-                best, where = cosine, i
+        for i, group in enumerate(groups):
+            if vectors[i] and person.embedding is not None and all(number != key[0] for number, _ in group):
+                mean = np.mean(vectors[i], axis=0)
+                cosine = float(mean @ person.embedding) / max(float(np.linalg.norm(mean)), 1e-9)
+                if cosine >= best:
+                    best, where = cosine, i
         if where < 0:
-            clusters.append([(key, person)])
-            means.append(person.embedding)
-        else:
-            clusters[where].append((key, person))
-            means[where] = np.mean([p.embedding for _, p in clusters[where] if p.embedding is not None], axis=0)
-    names = {key: f"P{i + 1}" for i, cluster in enumerate(clusters) for key, _ in cluster}
-    names |= {key: f"{UNSURE}{i + 1}" for i, key in enumerate(unsure)}
-    return People(
-        names,
-        frozenset(f"P{i + 1}" for i, mean in enumerate(means) if mean is None),
-        frozenset(names[key] for key in unsure),
-    )
+            groups.append([])
+            vectors.append([])
+        groups[where].append(key)
+        vectors[where] += [] if person.embedding is None else [person.embedding]
+    names = {key: f"P{i}" for i, group in enumerate(groups, 1) for key in group}
+    names |= {key: f"{UNCONFIRMED}{i}" for i, key in enumerate(unconfirmed, 1)}
+    unmatched = {f"P{i}" for i, group in enumerate(vectors, 1) if not group}
+    return People(names, frozenset(unmatched), frozenset(names[key] for key in unconfirmed))
 
 
-def _as_named(cast: Tracks) -> People:
-    strangers = {person.name for person in cast.people if person.embedding is None}
-    return People({(0, p.name): p.name for p in cast.people}, frozenset(strangers - cast.unsure), cast.unsure)
-
-
-def _amount(cast: Tracks, person: str) -> float:
+def _amount(tracks: Tracks, person: str) -> float:
     """Return how many pixels of a file somebody is in."""
-    return sum(float(np.prod(track.boxes[:, 2:], axis=1, dtype=np.float64).sum()) for track in cast.of(person))
+    return sum(float(np.prod(track.boxes[:, 2:], axis=1, dtype=np.float64).sum()) for track in tracks.of(person))

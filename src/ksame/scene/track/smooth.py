@@ -35,15 +35,9 @@ CONTEXT = _CALM_HALF
 
 
 def smooth(points: FloatArray, *, head: bool = True, tail: bool = True) -> FloatArray:
-    """Smooth meshes of consecutive frames.
+    """Smooth meshes of consecutive frames, (n_frames, 478, 3), without NaN.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n_frames, 478, 3)
-        Without NaN.
-    head, tail : bool
-        Whether the first and the last frame are the ends of what was seen; otherwise the first or last ``CONTEXT``
-        frames are context only, and come back unsmoothed.
+    Without ``head`` or ``tail`` the first or last ``CONTEXT`` frames are context only, and come back unsmoothed.
     """
     eyes = np.hypot(*(points[:, 33, :2] - points[:, 263, :2]).T)[:, None, None]
     depth = np.abs(points[:, 33, 2] - points[:, 263, 2])[:, None, None]

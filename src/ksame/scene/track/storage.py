@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.errors import InputError, OutputError
+from ksame.files import open_atomic, read_json, write_json
 from ksame.models import Face
 from ksame.scene.track.tracks import N_POINTS, Person, Track, Tracks
 
@@ -29,9 +29,9 @@ SHAPES: dict[str, tuple[tuple[int, ...], type[Any]]] = {
     "poses": ((3,), np.float32),
     "source": ((), np.uint8),
 }
+# Columns of a row while tracks grow, and how many there are.
 BOX, POSE, BLENDSHAPES, POINTS = slice(0, 4), slice(4, 7), slice(7, 59), slice(59, 59 + 3 * N_POINTS)
-SMALL = slice(0, 59)  # everything but the points
-WIDTH = 59 + 3 * N_POINTS
+WIDTH = POINTS.stop
 
 
 def row_of(face: Face | None) -> NDArray[np.float32]:
@@ -50,34 +50,15 @@ def row_of(face: Face | None) -> NDArray[np.float32]:
 
 def new_arrays(n_rows: int, folder: Path | None) -> dict[str, NDArray[Any]]:
     """Return empty arrays for finished tracks, in memory or mapped to files of ``folder``."""
-    if folder is None or n_rows == 0:
-        return {name: np.zeros((n_rows, *shape), dtype) for name, (shape, dtype) in SHAPES.items()}
-    folder.mkdir(parents=True, exist_ok=True)
-    return {
-        name: np.lib.format.open_memmap(folder / f"{name}.npy", mode="w+", dtype=dtype, shape=(n_rows, *shape))
-        for name, (shape, dtype) in SHAPES.items()
-    }
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where the rows of a track are in the arrays, and in which frame they begin."""
-
-    number: int
-    first: int
-    start: int
-    length: int
-    confirmed: bool = True
-
-
-def tracks_of(arrays: dict[str, NDArray[Any]], places: Sequence[Place], people: Sequence[str]) -> tuple[Track, ...]:
-    """Return tracks as views of the arrays; ``people`` has whose they are."""
-    tracks = []
-    for place, person in zip(places, people, strict=True):
-        rows = slice(place.start, place.start + place.length)
-        views = {name: arrays[name][rows] for name in SHAPES}
-        tracks.append(Track(place.number, person, place.first, **views, confirmed=place.confirmed))
-    return tuple(tracks)
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, (shape, dtype) in SHAPES.items():
+        if folder is not None and n_rows:  # nothing can be mapped to an empty file
+            with _kept_in(folder):
+                file = folder / f"{name}.npy"
+                arrays[name] = np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=(n_rows, *shape))
+        else:
+            arrays[name] = np.zeros((n_rows, *shape), dtype)
+    return arrays
 
 
 def save_tracks(tracks: Tracks, folder: Path) -> None:
@@ -88,42 +69,45 @@ def save_tracks(tracks: Tracks, folder: Path) -> None:
     OutputError
         When it cannot be written.
     """
-    try:
+    with _kept_in(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _INDEX).unlink(missing_ok=True)
-        total = sum(len(track) for track in tracks.tracks)
-        for name, (shape, dtype) in SHAPES.items():
-            partial = folder / f".{name}.part.npy"
-            if total:
-                kept = np.lib.format.open_memmap(partial, mode="w+", dtype=dtype, shape=(total, *shape))
-                start = 0
-                for track in tracks.tracks:
-                    kept[start : start + len(track)] = getattr(track, name)
-                    start += len(track)
-                kept.flush()
-                del kept
-            else:
-                np.save(partial, np.zeros((0, *shape), dtype))
-            partial.replace(folder / f"{name}.npy")
-        _write(folder / _INDEX, json.dumps(_index(tracks), indent=1))
-    except OSError as error:
-        raise OutputError(f"{folder}: the tracks cannot be kept ({error}). Make room on that disk.") from error
+    total = sum(len(track) for track in tracks.tracks)
+    for name, (shape, dtype) in SHAPES.items():
+        header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (total, *shape)}
+        with open_atomic(folder / f"{name}.npy") as stream:
+            np.lib.format.write_array_header_1_0(stream, header)
+            for track in tracks.tracks:
+                stream.write(np.asarray(getattr(track, name), dtype).tobytes())
+    write_json(folder / _INDEX, _index(tracks))
 
 
-def finish(folder: Path, tracks: Tracks | None) -> None:
-    """Mark the arrays of a folder as those of ``tracks``, complete; or, without one, as not finished."""
-    try:
-        if tracks is None:
-            (folder / _INDEX).unlink(missing_ok=True)
-            return
-        if not any(len(track) for track in tracks.tracks):
-            save_tracks(tracks, folder)
-            return
+def begin(folder: Path) -> Path:
+    """Mark the tracks of a folder as not finished, and return an empty folder in it, for those that grow."""
+    growing = folder / "growing"
+    with _kept_in(folder):
+        (folder / _INDEX).unlink(missing_ok=True)
+        shutil.rmtree(growing, ignore_errors=True)
+        growing.mkdir(parents=True)
+    return growing
+
+
+def finish(folder: Path, tracks: Tracks) -> None:
+    """Mark the arrays of a folder as those of ``tracks``, complete."""
+    if not tracks.tracks:
+        save_tracks(tracks, folder)
+        return
+    with _kept_in(folder):
         for track in tracks.tracks:
             for name in SHAPES:
-                mapped: Any = getattr(track, name)
-                mapped.flush()
-        _write(folder / _INDEX, json.dumps(_index(tracks), indent=1))
+                getattr(track, name).flush()
+    write_json(folder / _INDEX, _index(tracks))
+
+
+@contextmanager
+def _kept_in(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise OutputError(f"{folder}: the tracks cannot be kept ({error}). Make room on that disk.") from error
 
@@ -136,72 +120,57 @@ def load_tracks(folder: Path) -> Tracks | None:
     InputError
         When the folder holds something else, or its parts do not fit together.
     """
-    file = folder / _INDEX
-    try:
-        index = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not (folder / _INDEX).exists():
         return None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file}: the tracks cannot be read ({error}). Delete the folder to detect again.") from error
     try:
+        index = read_json(folder / _INDEX)
         if (index["schema"], index["version"]) != (SCHEMA, VERSION):
             raise ValueError(f"{index['schema']} version {index['version']}, not {SCHEMA} version {VERSION}")
-        places = [
-            Place(int(t["number"]), int(t["first"]), int(t["start"]), int(t["length"]), bool(t.get("confirmed", True)))
-            for t in index["tracks"]
-        ]
-        total = sum(place.length for place in places)
-        mode: Any = "r" if total else None
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode=mode) for name in SHAPES}
+        total = sum(int(track["length"]) for track in index["tracks"])
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r" if total else None) for name in SHAPES}
         for name, (shape, dtype) in SHAPES.items():
             if arrays[name].shape != (total, *shape) or arrays[name].dtype != dtype:
                 raise ValueError(f"{name}.npy has the shape {arrays[name].shape}, expected {(total, *shape)}")
-        people = tuple(
-            Person(
-                p["name"],
-                None if p["embedding"] is None else np.array(p["embedding"], dtype=np.float64),
-                tuple((int(track), int(frame)) for track, frame in p["best"]),
+        tracks = []
+        for row in index["tracks"]:
+            number, first, start, length = (int(row[name]) for name in ("number", "first", "start", "length"))
+            views = {name: array[start : start + length] for name, array in arrays.items()}
+            tracks.append(Track(number, row["person"], first, **views, confirmed=bool(row.get("confirmed", True))))
+        people = []
+        for row in index["people"]:
+            embedding = None if row["embedding"] is None else np.array(row["embedding"], dtype=np.float64)
+            people.append(
+                Person(row["name"], embedding, tuple((int(track), int(frame)) for track, frame in row["best"]))
             )
-            for p in index["people"]
-        )
         width, height = (int(side) for side in index["size"])
-        tracks = tracks_of(arrays, places, [t["person"] for t in index["tracks"]])
-        return Tracks((width, height), int(index["n_frames"]), people, tracks, np.array(index["cuts"], dtype=np.intp))
+        cuts = np.array(index["cuts"], dtype=np.intp)
+        return Tracks((width, height), int(index["n_frames"]), tuple(people), tuple(tracks), cuts)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{folder}: these are not the tracks of a recording ({error}). Delete the folder to detect again."
         ) from error
 
 
+def person_row(person: Person, digits: int | None = None) -> dict[str, Any]:
+    """Return a person as JSON, the embedding rounded to so many digits."""
+    embedding = None if person.embedding is None else person.embedding.tolist()
+    if embedding is not None and digits is not None:
+        embedding = [round(value, digits) for value in embedding]
+    return {"name": person.name, "embedding": embedding, "best": [list(pair) for pair in person.best]}
+
+
 def _index(tracks: Tracks) -> dict[str, Any]:
-    spans, start = [], 0
+    rows, start = [], 0
     for track in tracks.tracks:
         row = {"number": track.number, "person": track.person, "first": track.first}
-        spans.append(row | {"start": start, "length": len(track), "confirmed": track.confirmed})
+        rows.append(row | {"start": start, "length": len(track), "confirmed": track.confirmed})
         start += len(track)
-    people = [
-        {
-            "name": person.name,
-            "embedding": None if person.embedding is None else [float(value) for value in person.embedding],
-            "best": [list(pair) for pair in person.best],
-        }
-        for person in tracks.people
-    ]
     return {
         "schema": SCHEMA,
         "version": VERSION,
         "size": list(tracks.size),
         "n_frames": tracks.n_frames,
         "cuts": tracks.cuts.tolist(),
-        "people": people,
-        "tracks": spans,
+        "people": [person_row(person) for person in tracks.people],
+        "tracks": rows,
     }
-
-
-def _write(file: Path, text: str) -> None:
-    partial = file.with_name(f".{file.name}.part")
-    with partial.open("w", encoding="utf-8") as stream:
-        stream.write(text + "\n")
-        stream.flush()
-        os.fsync(stream.fileno())
-    partial.replace(file)

@@ -118,18 +118,8 @@ class Person:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """A face as it was found, before a person edited the tracks.
-
-    Attributes
-    ----------
-    person : str
-        The name it was given.
-    first : int
-        Number of the first frame.
-    boxes : ndarray of shape (n_frames, 4)
-    confirmed : bool
-    """
+class OriginalTrack:
+    """A face as it was found, before a person edited the tracks: its name, first frame, and boxes, (n_frames, 4)."""
 
     person: str
     first: int
@@ -150,10 +140,10 @@ class Tracks:
     tracks : tuple of Track
     cuts : ndarray of shape (n_cuts,)
         Numbers of the frames with which a new shot begins, the first frame not counted.
-    found : tuple of Found, optional
+    originals : tuple of OriginalTrack, optional
         Where a person may have edited the tracks: everyone as they were found. None where the tracks are just that.
     source : str
-        SHA-256 of what was looked at; empty where it is not known.
+        SHA-256 of the recording; empty where it is not known.
     """
 
     size: tuple[int, int]
@@ -161,7 +151,7 @@ class Tracks:
     people: tuple[Person, ...]
     tracks: tuple[Track, ...]
     cuts: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    found: tuple[Found, ...] | None = None
+    originals: tuple[OriginalTrack, ...] | None = None
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -178,10 +168,10 @@ class Tracks:
         return sorted(faces, key=lambda face: face.box[2] * face.box[3])
 
     @property
-    def unsure(self) -> frozenset[str]:
+    def unconfirmed(self) -> frozenset[str]:
         """Names of those who are perhaps nobody: none of their tracks is confirmed, and they have at least one."""
-        known = {track.person for track in self.tracks if track.confirmed}
-        return frozenset(track.person for track in self.tracks) - known
+        confirmed = {track.person for track in self.tracks if track.confirmed}
+        return frozenset(track.person for track in self.tracks) - confirmed
 
     def of(self, person: str) -> Sequence[Track]:
         """Return the tracks of a person."""

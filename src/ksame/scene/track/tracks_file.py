@@ -22,9 +22,8 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,20 +31,24 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from ksame.errors import InputError, OutputError
+from ksame.errors import InputError
+from ksame.files import open_atomic
 from ksame.models import Source
 from ksame.privacy.documents import read_bytes, read_document
-from ksame.scene.track.tracks import N_POINTS, Found, Person, Track, Tracks
+from ksame.scene.track.interpolate import runs
+from ksame.scene.track.storage import BLENDSHAPES, POINTS, POSE, SHAPES, WIDTH, person_row
+from ksame.scene.track.tracks import N_POINTS, OriginalTrack, Person, Track, Tracks
 
 SCHEMA, VERSION = "ksame/tracks", 2
 _BLOCK = 64  # frames whose meshes are packed together
-_POSE, _BLENDSHAPES, _POINTS = slice(0, 3), slice(3, 55), slice(55, 55 + 3 * N_POINTS)
-_SCALES = np.array([100.0] * 3 + [10_000.0] * 52 + [100.0] * (3 * N_POINTS))
+_CENT = 100.0  # boxes, poses and points are kept in hundredths
+_SCALES = np.full(WIDTH, _CENT)
+_SCALES[BLENDSHAPES] = 10_000.0
+_MESH = slice(POSE.start, WIDTH)  # columns that a mesh has in a row
 _WORDS = {Source.DETECTED: "seen", Source.INTERPOLATED: "filled", Source.ADDED: "added"}
 _LONGEST = 1 << 30  # frames
 _NAME = r"^[\w][\w .'-]*$"
 """What people may be called: words that stand in tables and on command lines as they are."""
-
 
 _Frame = Annotated[int, Field(ge=0, le=_LONGEST)]
 _Pixels = Annotated[float, Field(ge=-_LONGEST, le=_LONGEST)]
@@ -76,7 +79,7 @@ class _Person(_Strict):
     best: list[tuple[_Frame, _Frame]] = []
 
 
-class _Found(_Strict):
+class _Original(_Strict):
     person: str = Field(pattern=_NAME)
     first: _Frame
     count: int = Field(ge=1, le=_LONGEST)
@@ -93,34 +96,23 @@ class _File(_Strict):
     cuts: list[_Frame] = []
     people: list[_Person]
     tracks: list[_Track]
-    found: list[_Found]
+    found: list[_Original]
 
 
-def write_tracks(cast: Tracks, path: Path) -> None:
-    """Write a cast as JSON.
+def write_tracks(tracks: Tracks, path: Path) -> None:
+    """Write tracks as JSON, readable by their owner only: they are as secret as the originals.
 
     Raises
     ------
     OutputError
         When it cannot be written; nothing then stands under ``path``.
     """
-    partial = path.with_name(f".{path.name}.part")
-    try:
-        partial.unlink(missing_ok=True)
-        partial.touch(mode=0o600)  # it is as secret as the originals from its first byte on
-        with partial.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.writelines(_lines(cast))
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: the tracks cannot be written ({error}).") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    with open_atomic(path, private=True) as stream:
+        stream.writelines(line.encode() for line in _lines(tracks))
 
 
 def read_tracks(path: Path, longest: int = _LONGEST) -> Tracks:
-    """Read a cast from JSON, perhaps edited.
+    """Read tracks from JSON, perhaps edited.
 
     Parameters
     ----------
@@ -138,141 +130,118 @@ def read_tracks(path: Path, longest: int = _LONGEST) -> Tracks:
         content = read_document(_File, data, "tracks as `--tracks` writes them")
         if content.n_frames > longest:
             raise InputError(f"made for a recording of {content.n_frames} frames, far more than there are here.")
-        return _cast(content)
+        return _tracks(content)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
 
-def _lines(cast: Tracks) -> Iterator[str]:
-    top = {"schema": SCHEMA, "version": VERSION, "source": cast.source}
-    top |= {"size": list(cast.size), "n_frames": cast.n_frames}
-    yield json.dumps(top | {"cuts": cast.cuts.tolist()}, indent=1)[:-2] + ',\n "people": [\n'
-    for i, person in enumerate(cast.people):
-        row = {
-            "name": person.name,
-            "embedding": None if person.embedding is None else [round(float(v), 6) for v in person.embedding],
-            "best": [list(pair) for pair in person.best],
-        }
-        yield "  " + json.dumps(row) + ("," if i + 1 < len(cast.people) else "") + "\n"
+def _lines(tracks: Tracks) -> Iterator[str]:
+    top = {"schema": SCHEMA, "version": VERSION, "source": tracks.source}
+    top |= {"size": list(tracks.size), "n_frames": tracks.n_frames, "cuts": tracks.cuts.tolist()}
+    yield json.dumps(top, indent=1)[:-2] + ',\n "people": [\n'
+    yield from _joined((person_row(person, digits=6) for person in tracks.people), "  ")
     yield ' ],\n "tracks": [\n'
-    for i, track in enumerate(cast.tracks):
+    for i, track in enumerate(tracks.tracks):
         head = {"number": track.number, "person": track.person, "confirmed": track.confirmed}
-        yield "  " + json.dumps(head)[:-1] + ', "frames": [\n'
-        for j in range(len(track)):
-            box = [round(float(value), 2) for value in track.boxes[j]]
-            row_ = [track.first + j, _WORDS[Source(int(track.source[j]))], *box]
-            yield "   " + json.dumps(row_) + ("," if j + 1 < len(track) else "") + "\n"
+        yield ",\n" * (i > 0) + "  " + json.dumps(head)[:-1] + ', "frames": [\n'
+        yield from _joined(_frames(track), "   ")
         yield '   ],\n   "meshes": [\n'
-        blocks = list(_blocks(track.meshed()))
-        for j, (begin, end) in enumerate(blocks):
-            block = {"first": track.first + begin, "count": end - begin, "data": _packed(track, begin, end)}
-            yield "    " + json.dumps(block) + ("," if j + 1 < len(blocks) else "") + "\n"
-        yield "   ]}" + ("," if i + 1 < len(cast.tracks) else "") + "\n"
-    yield ' ],\n "found": [\n'
-    found = _as_found(cast)
-    for i, one in enumerate(found):
-        span = {"person": one.person, "first": one.first, "count": len(one.boxes), "confirmed": one.confirmed}
-        boxes = {"boxes": _squeezed(np.round(one.boxes * 100.0))}
-        yield "  " + json.dumps(span | boxes) + ("," if i + 1 < len(found) else "") + "\n"
+        yield from _joined(_meshes(track), "    ")
+        yield "   ]}"
+    yield "\n" * bool(tracks.tracks) + ' ],\n "found": [\n'
+    originals = tracks.originals
+    if originals is None:
+        originals = tuple(OriginalTrack(t.person, t.first, t.boxes, t.confirmed) for t in tracks.tracks)
+    yield from _joined(map(_original_row, originals), "  ")
     yield " ]\n}\n"
 
 
-def _as_found(cast: Tracks) -> tuple[Found, ...]:
-    if cast.found is not None:
-        return cast.found
-    return tuple(Found(track.person, track.first, track.boxes, track.confirmed) for track in cast.tracks)
+def _joined(items: Iterable[Any], indent: str) -> Iterator[str]:
+    """Yield one line of JSON per item, with commas between."""
+    comma = ""
+    for item in items:
+        yield comma + indent + json.dumps(item)
+        comma = ",\n"
+    yield "\n" * bool(comma)
 
 
-def _blocks(meshed: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of stretches of frames with a mesh, at most ``_BLOCK`` long."""
-    begin = None
-    for i, has in enumerate([*meshed.tolist(), False]):
-        if begin is not None and (not has or i - begin == _BLOCK):
-            yield begin, i
-            begin = None
-        if has and begin is None:
-            begin = i
+def _frames(track: Track) -> Iterator[list[Any]]:
+    for frame, (box, source) in enumerate(zip(track.boxes, track.source, strict=True), start=track.first):
+        yield [frame, _WORDS[Source(int(source))], *(round(float(value), 2) for value in box)]
 
 
-def _packed(track: Track, begin: int, end: int) -> str:
-    """Return poses, blendshapes and points as whole numbers, each frame's difference to the one before."""
-    rows = slice(begin, end)
-    parts = [track.poses[rows], track.blendshapes[rows], track.points[rows].reshape(end - begin, -1)]
-    return _squeezed(np.round(np.concatenate(parts, axis=1) * _SCALES))
+def _meshes(track: Track) -> Iterator[dict[str, Any]]:
+    """Yield blocks of poses, blendshapes and points as whole numbers."""
+    for run in runs(track.meshed()):
+        for begin in range(*run, _BLOCK):
+            rows = slice(begin, min(begin + _BLOCK, run[1]))
+            count = rows.stop - begin
+            parts = [track.poses[rows], track.blendshapes[rows], track.points[rows].reshape(count, -1)]
+            data = _packed(np.round(np.concatenate(parts, axis=1) * _SCALES[_MESH]))
+            yield {"first": track.first + begin, "count": count, "data": data}
 
 
-def _squeezed(rows: NDArray[Any]) -> str:
+def _original_row(track: OriginalTrack) -> dict[str, Any]:
+    row = {"person": track.person, "first": track.first, "count": len(track.boxes), "confirmed": track.confirmed}
+    return row | {"boxes": _packed(np.round(track.boxes * _CENT))}
+
+
+def _packed(rows: NDArray[Any]) -> str:
+    """Return whole numbers, each row's difference to the one before, compressed."""
     values = rows.astype("<i4")
     values[1:] = np.diff(values, axis=0)
     return base64.b64encode(zlib.compress(values.tobytes(), 6)).decode("ascii")
 
 
-def _spread(text: str, shape: tuple[int, int]) -> NDArray[np.int64]:
-    """Undo :func:`_squeezed`; a ValueError says what is wrong."""
-    expected = 4 * shape[0] * shape[1]
+def _unpacked(text: str, n_rows: int, width: int, what: str, advice: str) -> NDArray[np.int64]:
+    """Undo :func:`_packed`; an InputError says what is damaged, and what to do."""
     try:
-        data = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), expected + 1)
-    except zlib.error as error:
-        raise ValueError(str(error)) from error
-    return np.cumsum(np.frombuffer(data, dtype="<i4").reshape(shape), axis=0, dtype=np.int64)
+        # One byte too many is refused, and a bomb never gets larger.
+        data = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), 4 * n_rows * width + 1)
+        return np.cumsum(np.frombuffer(data, dtype="<i4").reshape(n_rows, width), axis=0, dtype=np.int64)
+    except (ValueError, zlib.error) as error:
+        raise InputError(f"{what} damaged ({error}). {advice}") from error
 
 
-def _unpacked(block: _Meshes, track: int) -> NDArray[np.float64]:
-    try:
-        values = _spread(block.data, (block.count, len(_SCALES)))
-    except ValueError as error:
-        raise InputError(
-            f"The meshes from frame {block.first} on of track {track} are damaged ({error}). Delete that block to have "
-            "these frames masked."
-        ) from error
-    return np.asarray(values / _SCALES)
-
-
-def _found(one: _Found, n_frames: int) -> Found:
-    if one.first + one.count > n_frames:
-        raise InputError(f"{one.person} was found beyond the recording's {n_frames} frames. Write the tracks anew.")
-    try:
-        boxes = _spread(one.boxes, (one.count, 4)) / 100.0
-    except ValueError as error:
-        raise InputError(
-            f"Where {one.person} was found is damaged ({error}). It is not to be edited: write the tracks anew."
-        ) from error
-    return Found(one.person, one.first, boxes.astype(np.float32), one.confirmed)
-
-
-def _cast(content: _File) -> Tracks:
+def _tracks(content: _File) -> Tracks:
     if min(content.size) < 1:
         raise InputError(f"The size must be positive. Got {content.size}.")
     for kind, names in (
-        ("person", [p.name for p in content.people]),
-        ("track", [str(t.number) for t in content.tracks]),
+        ("person", [person.name for person in content.people]),
+        ("track", [str(track.number) for track in content.tracks]),
     ):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InputError(f"There is more than one {kind} {twice[0]}.")
     if any(not 0 < cut < content.n_frames for cut in content.cuts) or sorted(set(content.cuts)) != content.cuts:
         raise InputError(f"Cuts must be rising frame numbers from 1 to {content.n_frames - 1}. Got {content.cuts}.")
-    tracks = tuple(_track(track, content) for track in content.tracks)
-    spans = {track.number: track for track in tracks}
-    people = []
-    owners = {track.person for track in tracks}
-    for person in content.people:
-        if person.name not in owners:
-            continue
-        if person.embedding is not None and len(person.embedding) != 128:
-            raise InputError(f"The embedding of {person.name} must have 128 numbers. Got {len(person.embedding)}.")
-        best = tuple((n, f) for n, f in person.best if n in spans and _is_good(spans[n], f, person.name))
-        embedding = None if person.embedding is None else np.array(person.embedding)
-        people.append(Person(person.name, embedding, best))
+    tracks = {track.number: _track(track, content) for track in content.tracks}
+    owners = {track.person for track in tracks.values()}
+    people = tuple(_person(person, tracks) for person in content.people if person.name in owners)
     cuts = np.array(content.cuts, dtype=np.intp)
-    found = tuple(_found(one, content.n_frames) for one in content.found)
-    return Tracks(content.size, content.n_frames, tuple(people), tracks, cuts, found, content.source)
+    originals = tuple(_original(original, content.n_frames) for original in content.found)
+    return Tracks(content.size, content.n_frames, people, tuple(tracks.values()), cuts, originals, content.source)
 
 
-def _is_good(track: Track, frame: int, person: str) -> bool:
-    """Tell whether a frame that was among the best still is one of this person, with a mesh."""
-    face = track.at(frame)
-    return track.person == person and face is not None and face.mesh is not None
+def _person(person: _Person, tracks: Mapping[int, Track]) -> Person:
+    """Return a person; what is no longer theirs, or has no mesh, is none of their best frames any more."""
+    if person.embedding is not None and len(person.embedding) != 128:
+        raise InputError(f"The embedding of {person.name} must have 128 numbers. Got {len(person.embedding)}.")
+    best = []
+    for number, frame in person.best:
+        face = tracks[number].at(frame) if number in tracks else None
+        if face is not None and face.person == person.name and face.mesh is not None:
+            best.append((number, frame))
+    return Person(person.name, None if person.embedding is None else np.array(person.embedding), tuple(best))
+
+
+def _original(given: _Original, n_frames: int) -> OriginalTrack:
+    person = given.person
+    if given.first + given.count > n_frames:
+        raise InputError(f"{person} was found beyond the recording's {n_frames} frames. Write the tracks anew.")
+    advice = "It is not to be edited: write the tracks anew."
+    boxes = _unpacked(given.boxes, given.count, 4, f"Where {person} was found is", advice) / _CENT
+    return OriginalTrack(person, given.first, boxes.astype(np.float32), given.confirmed)
 
 
 def _track(track: _Track, content: _File) -> Track:
@@ -282,31 +251,31 @@ def _track(track: _Track, content: _File) -> Track:
     at = np.array([row[0] for row in track.frames], dtype=np.int64)
     if np.any(np.diff(at) <= 0):
         raise InputError(f"The frames of track {number} must rise from line to line.")
-    if at[0] < 0 or at[-1] >= content.n_frames:
+    if at[-1] >= content.n_frames:
         raise InputError(f"Track {number} leaves the recording's {content.n_frames} frames.")
     given = np.array([row[2:] for row in track.frames], dtype=np.float64)
     if np.any(given[:, 2:] <= 0):
         raise InputError(f"A box of track {number} has no width or no height.")
     first, n = int(at[0]), int(at[-1] - at[0] + 1)
     frames = np.arange(first, first + n)
-    boxes = np.stack([np.interp(frames, at, column) for column in given.T], axis=1).astype(np.float32)
-    codes = {word: how for how, word in _WORDS.items()}
+    codes = {word: source for source, word in _WORDS.items()}
     lines = np.array([codes[row[1]] for row in track.frames], dtype=np.uint8)
-    source = np.full(n, Source.ADDED if np.all(lines == Source.ADDED) else Source.INTERPOLATED, dtype=np.uint8)
-    source[at - first] = lines
-    arrays: dict[str, NDArray[Any]] = {
-        "points": np.full((n, N_POINTS, 3), np.nan, dtype=np.float32),
-        "blendshapes": np.zeros((n, 52), dtype=np.float32),
-        "poses": np.zeros((n, 3), dtype=np.float32),
-    }
-    kept = np.zeros(n, dtype=bool)
-    kept[at - first] = lines != Source.ADDED
+    arrays = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in SHAPES.items()}
+    arrays["boxes"][:] = np.stack([np.interp(frames, at, column) for column in given.T], axis=1)
+    arrays["source"][:] = Source.ADDED if np.all(lines == Source.ADDED) else Source.INTERPOLATED
+    arrays["source"][at - first] = lines
+    arrays["points"][:] = np.nan
+    has_mesh = np.zeros(n, dtype=bool)
+    has_mesh[at - first] = lines != Source.ADDED
     for block in track.meshes:
-        values = _unpacked(block, number)
+        what = f"The meshes from frame {block.first} on of track {number} are"
+        advice = "Delete that block to have these frames masked."
+        values = np.full((block.count, WIDTH), np.nan)
+        values[:, _MESH] = _unpacked(block.data, block.count, WIDTH - _MESH.start, what, advice) / _SCALES[_MESH]
         here = np.arange(block.first, block.first + block.count) - first
         use = (here >= 0) & (here < n)
-        use[use] = kept[here[use]]
-        arrays["poses"][here[use]] = values[use, _POSE]
-        arrays["blendshapes"][here[use]] = values[use, _BLENDSHAPES]
-        arrays["points"][here[use]] = values[use, _POINTS].reshape(-1, N_POINTS, 3)
-    return Track(number, track.person, first, boxes, source=source, **arrays, confirmed=track.confirmed)
+        use[use] = has_mesh[here[use]]
+        arrays["poses"][here[use]] = values[use, POSE]
+        arrays["blendshapes"][here[use]] = values[use, BLENDSHAPES]
+        arrays["points"][here[use]] = values[use, POINTS].reshape(-1, N_POINTS, 3)
+    return Track(number, track.person, first, **arrays, confirmed=track.confirmed)
