@@ -104,7 +104,7 @@ def test_the_recogniser_no_longer_knows_them(people, judge):
             assert decision.masked_instead
 
 
-@pytest.mark.parametrize("n_bad", [1, 99])
+@pytest.mark.parametrize("n_bad", [1, 999])
 def test_other_faces_are_tried_before_somebody_is_masked(people, judge, monkeypatch, n_bad):
     men = [person for person in people if not person.woman]
     tried = []
@@ -151,11 +151,11 @@ def grouped(people, judge, monkeypatch, likeness, k):
         return choose_surrogates(men, k, judge, np.random.default_rng(3), pool), faces
 
 
-def test_more_faces_are_drawn_before_somebody_is_masked(people, judge, monkeypatch):
-    (group,), faces = grouped(
-        people, judge, monkeypatch, lambda _, face, __: 0.9 if face < SEARCH.candidates else 0.1, len(people)
-    )
-    assert group.surrogate is faces[SEARCH.candidates], "the first of those drawn afterwards"
+@pytest.mark.parametrize("draws", [1, 2, SEARCH.draws - 1])
+def test_more_faces_are_drawn_before_somebody_is_masked(people, judge, monkeypatch, draws):
+    bad = draws * SEARCH.candidates
+    (group,), faces = grouped(people, judge, monkeypatch, lambda _, face, __: 0.9 if face < bad else 0.1, len(people))
+    assert group.surrogate is faces[bad], "the first of those drawn afterwards"
     assert sorted(group.members) == list(range(len(people)))
 
 
@@ -165,6 +165,16 @@ def test_the_face_is_taken_in_which_the_fewest_are_recognised(people, judge, mon
         people, judge, monkeypatch, lambda who, face, _: 0.5 if face != 2 else 0.9 if who == 0 else 0.1, len(people)
     )
     assert group.surrogate is faces[2]
+
+
+def test_a_face_that_does_not_help_the_recognised_is_judged_no_further(people, judge, monkeypatch):
+    """One person is recognised everywhere; the others are judged in the first face only."""
+    judged = []
+    (group,), faces = grouped(
+        people, judge, monkeypatch, lambda who, face, _: judged.append((who, face)) or (0.9 if who == 0 else 0.1), 6
+    )
+    assert group.surrogate is faces[0]
+    assert {face for who, face in judged if who != 0} == {0}
 
 
 @pytest.mark.parametrize("others_can", [True, False])

@@ -9,7 +9,7 @@ somebody is recognised is exchanged; whoever is recognised in every face of thei
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -40,7 +40,9 @@ class SearchConfig:
     block : int
         Groups that are searched for together.
     candidates : int
-        Drawn for every group, at first and once more for a group whose members are still recognised.
+        Drawn for every group, and again for a group whose members are still recognised.
+    draws : int
+        How often candidates are drawn for a group at most, before somebody in it is moved or masked.
     tries : int
         Faces that are judged for a group out of each draw.
     exchanges : int
@@ -54,6 +56,7 @@ class SearchConfig:
     screened: int = 3
     block: int = 6
     candidates: int = 12
+    draws: int = 8
     tries: int = 16
     exchanges: int = 8
 
@@ -159,21 +162,22 @@ class _Search:
         for number, first in enumerate(chosen.tolist()):
             members = np.flatnonzero(owner == number).tolist()
             spare = _by_cost(spare, cost, members)
-            group = self._best(members, (drawn[j] for j in (first, *spare[: SEARCH.tries - 1])))
+            group = self._best(members, [drawn[j] for j in (first, *spare[: SEARCH.tries - 1])])
             spare = [j for j in spare if drawn[j] is not group.face]
             groups.append(self._with_more_candidates(group))
         self._move_recognised(groups)
         return [group for group in groups if group.likeness]
 
     def _with_more_candidates(self, group: _Shared) -> _Shared:
-        """Draw once more for a group in whose best face somebody is recognised."""
-        if not self._recognised(group):
-            return group
+        """Draw again for a group as long as somebody is recognised in its best face."""
         members = list(group.likeness)
-        drawn = self._draw(SEARCH.candidates)
-        order = _by_cost(list(range(len(drawn))), self._predicted_cost(drawn), members)
-        other = self._best(members, (drawn[j] for j in order[: SEARCH.tries]))
-        return min(group, other, key=self._rank)
+        for _ in range(SEARCH.draws - 1):
+            if not self._recognised(group):
+                break
+            drawn = self._draw(SEARCH.candidates)
+            order = _by_cost(list(range(len(drawn))), self._predicted_cost(drawn), members)
+            group = self._best(members, [drawn[j] for j in order[: SEARCH.tries]], group)
+        return group
 
     def _move_recognised(self, groups: list[_Shared]) -> None:
         """Move whoever is recognised in their group's face to a group in whose face they are not.
@@ -216,12 +220,22 @@ class _Search:
         like = (self.people[int(self.rng.integers(len(self.people)))] for _ in range(count))
         return [draw_surrogate(person.woman, person.born, person.tone, self.rng) for person in like]
 
-    def _best(self, members: Sequence[int], faces: Iterator[Surrogate]) -> _Shared:
-        """Return the first face in which no member is recognised, or the one in which the fewest are."""
-        best: _Shared | None = None
+    def _best(self, members: Sequence[int], faces: Sequence[Surrogate], best: _Shared | None = None) -> _Shared:
+        """Return the first face in which no member is recognised, or the one in which the fewest are.
+
+        Whoever is recognised in the best face so far is judged first: a face that does not help them is not better.
+        """
         for face in faces:
-            group = self._shared(members, face)
-            best = group if best is None else min(best, group, key=self._rank)
+            if best is None:
+                best = self._shared(members, face)
+            else:
+                hard = self._recognised(best)
+                tried = self._shared(hard, face)
+                if len(self._recognised(tried)) == len(hard):
+                    continue
+                rest = self._shared([person for person in members if person not in hard], face)
+                group = _Shared(face, {person: (tried.likeness | rest.likeness)[person] for person in members})
+                best = min(best, group, key=self._rank)
             if not self._recognised(best):
                 break
         if best is None:
