@@ -40,7 +40,7 @@ def finished(image, points, blendshapes, rng):
     made = []
     for face in (Looks(neutral, toned(looks.texture, tone), looks.iris), other):
         out = image.copy()
-        invent(out, hidden.copy(), Invention(face, head, neutral, region), finisher("cpu"), size=256)
+        invent(out, hidden.copy(), Invention.of(face, head, neutral), finisher("cpu"), size=256)
         made.append(out)
     return *made, hidden
 

@@ -22,7 +22,7 @@ from tools.face_model_training import drawn_points
 from tools.make_surrogates import own_looks
 
 from ksame.heads.covers import FACE, HEAD
-from ksame.heads.drawing import Looks, draw
+from ksame.heads.drawing import Invention, Looks, draw
 from ksame.heads.head import Head, Region, expression_of, filled, neutral_shape, wearing
 from ksame.heads.surrogate import draw_surrogate, tone_of, toned
 from ksame.models import FaceDetector, FaceMesh
@@ -106,7 +106,7 @@ def become(image, head, neutral, region, own, other, size: int):
     worn = head.place(wearing(other.shape, head, neutral))
     points = head.place(head.aligned)
     picture = square_of(morphed(image, points * mesh, worn * mesh), region, size) / np.float32(255)
-    theirs, mine = (draw(face, head, neutral, region, size) for face in (other, Looks(other.shape, own.texture)))
+    theirs, mine = (draw(Invention.of(face, head, neutral), size) for face in (other, Looks(other.shape, own.texture)))
     where = np.ascontiguousarray(theirs[..., 3])
     blur = lambda rows: cv2.GaussianBlur(rows * where[..., None], (0, 0), size / 14)  # noqa: E731
     light = (blur(picture) + 0.02) / (blur((mine[..., :3] + 1) / 2) + 0.02)
@@ -137,7 +137,7 @@ def views(image, points, blendshapes, looks, others, size: int) -> list[list[byt
     for face in (own, *others):
         is_own = face is own
         photo = square_of(image, region, size) if is_own else become(image, head, neutral, region, own, face, OTHER)
-        drawing = draw(face, head, neutral, region, DRAWING)
+        drawing = draw(Invention.of(face, head, neutral), DRAWING)
         drawing[..., 3] = 2 * drawing[..., 3] - 1
         pixels = np.rint((drawing.clip(-1, 1) + 1) * 127.5).astype(np.uint8)
         rows.append([webp(photo, 80), mask, webp(pixels[..., :3], 82), webp(pixels[..., [4, 5, 3]], 60)])

@@ -1,15 +1,16 @@
-"""A head between two others of the same person: both are warped to its mesh and mixed, without asking the network."""
+"""Heads between two others of the same person: both are warped to its mesh and mixed, without asking the network."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.arrays import FloatArray
-from ksame.models.finisher import Image
+from ksame.arrays import ByteArray, FloatArray
+from ksame.heads.invention import FinishedHead
 from ksame.spaces.facemodel.geometry import EYES
 
 
@@ -18,8 +19,7 @@ class BetweenConfig:
     """When a head may be interpolated, and how; lengths in sides of the square.
 
     Beyond the limits there is something to be seen that neither head has: teeth, a lid, another cheek. Limits
-    are by choice. On a synthetic talking head, two seeds, blinks correlated 0.76 and 0.83 at 0.005 for lids, 0.80 and
-    0.86 at 0.0025, 0.78 and 0.86 without interpolation (``benchmarks.scene_use``); one seed repeated differed by 0.03.
+    are by choice, checked by ``benchmarks.scene_use``.
 
     Attributes
     ----------
@@ -27,6 +27,8 @@ class BetweenConfig:
         How far points may move from one head to the other.
     max_bend, max_lid_bend : float
         How far points, and those of the lids, may be off the straight line between the two.
+    bend_pixels, lid_pixels : float
+        The same in pixels of the frame; the wider limit holds. Meshes of small heads tremble by as much.
     still : float
         How far all points may be away to be where they were: a quarter of a pixel of 256.
     cells : int
@@ -37,9 +39,11 @@ class BetweenConfig:
         Weight of the far warp beside that of one point. By choice.
     """
 
-    max_move: float = 0.05
-    max_bend: float = 0.01
-    max_lid_bend: float = 0.0025
+    max_move: float = 0.08
+    max_bend: float = 0.012
+    max_lid_bend: float = 0.004
+    bend_pixels: float = 1.5
+    lid_pixels: float = 0.75
     still: float = 0.001
     cells: int = 64
     near: float = 0.8
@@ -51,48 +55,63 @@ BETWEEN = BetweenConfig()
 _LIDS = np.unique([point for ring in EYES for point in ring])
 
 
-@dataclass(frozen=True, eq=False)
-class FinishedHead:
-    """A finished head.
+def keyframes(points: Sequence[FloatArray], side: float) -> list[int]:
+    """Choose which of consecutive heads the network must make; the others lie nearly on a line between two of these.
 
-    Attributes
+    The first and the last are always chosen, and between two the one that is furthest off their line
+    (Douglas & Peucker 1973).
+
+    Parameters
     ----------
-    points : ndarray of shape (478, 2)
-        Where its points lie in the square, in sides of it.
-    square : ndarray of shape (size, size, 3)
-        From -1 to 1.
+    points : sequence of ndarray of shape (478, 2)
+        Of each head, in sides of the square.
+    side : float
+        Of the square, in pixels of the frame.
     """
+    heads = np.stack(points).astype(np.float32)
+    limits = np.full(heads.shape[1], max(BETWEEN.max_bend, BETWEEN.bend_pixels / side))
+    limits[_LIDS] = max(BETWEEN.max_lid_bend, BETWEEN.lid_pixels / side)
 
-    points: FloatArray
-    square: Image
+    def split(first: int, last: int) -> list[int]:
+        if last - first < 2:
+            return []
+        way = heads[last] - heads[first]
+        share = np.arange(1, last - first, dtype=np.float32)[:, None, None] / (last - first)
+        off = heads[first + 1 : last] - heads[first] - share * way
+        bent = (np.hypot(off[..., 0], off[..., 1]) / limits).max(axis=1)
+        if bent.max() >= 1:
+            middle = first + 1 + int(bent.argmax())
+        elif np.hypot(*way.T).max() >= BETWEEN.max_move:
+            middle = (first + last) // 2
+        else:
+            return []
+        return [*split(first, middle), middle, *split(middle, last)]
+
+    last = len(heads) - 1
+    return [0, *split(0, last), last] if last else [0]
 
 
-def between(first: FinishedHead, points: FloatArray, last: FinishedHead, share: float) -> Image | None:
-    """Return the square, (size, size, 3), of a head between two others; None where the network must make it.
+def between(first: FinishedHead, points: FloatArray, last: FinishedHead, share: float) -> FinishedHead | None:
+    """Return a head between two others; None where these are of different sizes, so that the network must make it.
 
     Parameters
     ----------
     first, last : FinishedHead
     points : ndarray of shape (478, 2)
-        Where its points lie.
+        Where its points lie, in sides of the square.
     share : float
         How far it is on the way from the first to the last, in [0, 1].
     """
-    if first.square.shape != last.square.shape or not _alike(first.points, points, last.points, share):
+    if first is last:
+        return first
+    if first.square.shape != last.square.shape:
         return None
     start, end = (_warped(head, points) for head in (first, last))
-    return np.asarray(cv2.addWeighted(start, 1 - share, end, share, 0), dtype=np.float32)
+    square = np.asarray(cv2.addWeighted(start, 1 - share, end, share, 0), dtype=np.uint8)
+    return FinishedHead(points, square, (1 - share) * first.grain + share * last.grain)
 
 
-def _alike(first: FloatArray, now: FloatArray, last: FloatArray, share: float) -> bool:
-    """Tell whether a head changes little between two frames, and nearly in a straight line."""
-    moved = np.hypot(*(last - first).T).max()
-    bent = np.hypot(*(now - first - share * (last - first)).T)
-    limits = (BETWEEN.max_move, BETWEEN.max_bend, BETWEEN.max_lid_bend)
-    return all(value < limit for value, limit in zip((moved, bent.max(), bent[_LIDS].max()), limits, strict=True))
-
-
-def _warped(head: FinishedHead, points: FloatArray) -> Image:
+def _warped(head: FinishedHead, points: FloatArray) -> ByteArray:
     """Return a square with its points moved to ``points``."""
     away = head.points - points
     if np.abs(away).max() < BETWEEN.still:
@@ -102,7 +121,7 @@ def _warped(head: FinishedHead, points: FloatArray) -> Image:
     x, y = (cv2.resize(np.ascontiguousarray(part), (size, size)) for part in (x, y))
     across = np.arange(size, dtype=np.float32)
     x, y = x + across, y + across[:, None]
-    return np.asarray(cv2.remap(head.square, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE), dtype=np.float32)
+    return np.asarray(cv2.remap(head.square, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE))
 
 
 def _spread(points: FloatArray, away: FloatArray) -> NDArray[np.float32]:

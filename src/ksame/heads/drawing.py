@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.arrays import ByteArray, FloatArray, IntArray
+from ksame.heads.covers import HEAD, Cover
 from ksame.heads.head import Head, Region, wearing
 from ksame.spaces.aam.warp import PiecewiseAffine
 from ksame.spaces.facemodel import face_model
@@ -45,6 +46,34 @@ class Looks:
     iris: tuple[int, int, int] = (74, 56, 46)
 
 
+@dataclass(frozen=True, eq=False)
+class Invention:
+    """A head to be invented.
+
+    Attributes
+    ----------
+    looks : Looks
+        Of the surrogate.
+    head : Head
+        The place, pose and expression.
+    region : Region
+    points : ndarray of shape (478, 2)
+        Where the surrogate's points lie in the region's square, in sides of it.
+    """
+
+    looks: Looks
+    head: Head
+    region: Region
+    points: FloatArray
+
+    @classmethod
+    def of(cls, looks: Looks, head: Head, neutral: FloatArray, cover: Cover = HEAD) -> Invention:
+        """Place a surrogate in a head's region; ``neutral`` is the person's own shape, (478, 3)."""
+        mean, placed = head.place(wearing(np.stack([face_model().base, looks.shape]), head, neutral))
+        region = Region.about(mean, head, cover)
+        return cls(looks, head, region, region.in_square(placed[:, :2]))
+
+
 @lru_cache(maxsize=1)
 def _mesh() -> tuple[IntArray, PiecewiseAffine, NDArray[np.float32]]:
     """Return the points that span a drawing's triangles, its warp, and the surface's directions on the base."""
@@ -55,16 +84,12 @@ def _mesh() -> tuple[IntArray, PiecewiseAffine, NDArray[np.float32]]:
     return picks, warp, model.evener.normals
 
 
-def draw(looks: Looks, head: Head, neutral: FloatArray, region: Region, size: int) -> NDArray[np.float32]:
-    """Draw a face as it lies in the square of a region.
+def draw(invention: Invention, size: int) -> NDArray[np.float32]:
+    """Draw a face as it lies in the square of its region.
 
     Parameters
     ----------
-    looks : Looks
-    head : Head
-    neutral : ndarray of shape (478, 3)
-        The person's own neutral shape: see :func:`ksame.heads.head.wearing`.
-    region : Region
+    invention : Invention
     size : int
         Of the square, in pixels.
 
@@ -74,20 +99,21 @@ def draw(looks: Looks, head: Head, neutral: FloatArray, region: Region, size: in
         Colours from -1 to 1, where the face is (0 or 1), and the surface's direction: right and down.
     """
     picks, warp, normals = _mesh()
-    matrix = region.to_square(size)
-    points = head.place(wearing(looks.shape, head, neutral))[:, :2] @ matrix[:, :2].T + matrix[:, 2]
+    looks, head, region = invention.looks, invention.head, invention.region
+    points = size * invention.points - 0.5
     covered, (base,) = warp.locate(with_forehead(points)[picks], (size, size), warp.base)
     colours = cv2.remap(looks.texture, base[0], base[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     _features(np.asarray(colours), points, looks.iris)
     directions = cv2.remap(normals, base[0], base[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     upright = region.matrix[:, :2] * region.side
-    turned = np.asarray(directions) @ (upright @ head.turn[:2]).T.astype(np.float32)
-    drawing = np.empty((size, size, 6), dtype=np.float32)
-    drawing[..., :3] = np.asarray(colours, dtype=np.float32) / np.float32(127.5) - 1
-    drawing[..., 3] = 1
-    drawing[..., 4:] = turned
-    drawing *= covered[..., None]
-    return drawing
+    turned = cv2.transform(directions, (upright @ head.turn[:2]).astype(np.float32))
+    drawing = np.empty((6, size, size), dtype=np.float32)  # as the network takes it
+    np.multiply(np.asarray(colours).transpose(2, 0, 1), np.float32(1 / 127.5), out=drawing[:3])
+    drawing[:3] -= 1
+    drawing[3] = 1
+    drawing[4:] = np.asarray(turned).transpose(2, 0, 1)
+    drawing *= covered
+    return drawing.transpose(1, 2, 0)
 
 
 def _features(picture: ByteArray, points: FloatArray, iris: tuple[int, int, int]) -> None:
@@ -96,17 +122,23 @@ def _features(picture: ByteArray, points: FloatArray, iris: tuple[int, int, int]
     def fixed(places: FloatArray) -> NDArray[np.int32]:
         return np.rint(places * (1 << _FRACTION)).astype(np.int32)
 
-    eyes = np.zeros(picture.shape[:2], dtype=np.uint8)
-    for ring in EYES:
-        cv2.fillPoly(eyes, [fixed(points[list(ring)])], 255, cv2.LINE_AA, _FRACTION)
-    balls = np.empty_like(picture)
-    balls[:] = _EYEBALL
-    for disc in IRISES:
-        centre, rim = points[disc[0]], points[list(disc[1:])]
+    for ring, disc in zip(EYES, IRISES, strict=True):
+        lids = points[list(ring)]
+        left, top = (np.floor(lids.min(axis=0)).astype(int) - 1).clip(0)
+        right, bottom = np.ceil(lids.max(axis=0)).astype(int) + 2
+        part = picture[top : max(bottom, top), left : max(right, left)]
+        if not part.size:
+            continue
+        origin = np.array([left, top])
+        eye = np.zeros(part.shape[:2], dtype=np.uint8)
+        cv2.fillPoly(eye, [fixed(lids - origin)], 255, cv2.LINE_AA, _FRACTION)
+        ball = np.empty_like(part)
+        ball[:] = _EYEBALL
+        rim = points[list(disc[1:])]
         radius = float(np.linalg.norm(rim - rim.mean(axis=0), axis=1).max())
-        for part, colour in ((1.0, iris), (_PUPIL, _BLACK)):
-            middle = tuple(fixed(centre).tolist())
-            cv2.circle(balls, middle, round(part * radius * (1 << _FRACTION)), colour, -1, cv2.LINE_AA, _FRACTION)
-    share = eyes[..., None].astype(np.uint16)
-    picture[:] = (picture * (255 - share) + balls * share + 127) // 255
+        middle = tuple(fixed(points[disc[0]] - origin).tolist())
+        for size, colour in ((radius, iris), (_PUPIL * radius, _BLACK)):
+            cv2.circle(ball, middle, round(size * (1 << _FRACTION)), colour, -1, cv2.LINE_AA, _FRACTION)
+        share = eye[..., None].astype(np.uint16)
+        part[:] = (part * (255 - share) + ball * share + 127) // 255
     cv2.fillPoly(picture, [fixed(points[list(INNER_LIPS)])], _MOUTH, cv2.LINE_AA, _FRACTION)

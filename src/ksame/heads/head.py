@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.arrays import FloatArray, IntArray
+from ksame.arrays import FloatArray
 from ksame.heads.covers import HEAD, Cover
 from ksame.models import BLENDSHAPES
 from ksame.spaces.facemodel import face_model
@@ -25,9 +25,12 @@ CONTEXT = 1.8
 _FRONTAL_WIDTH = 0.72  # of an outline, in heights: turned heads get a region as wide; by choice
 _FLIP_DEPTH = np.array([1.0, 1.0, -1.0])  # depth grows away from the viewer in a mesh, towards them in the face model
 _OUTLINE = np.array(OUTLINE)
-_LIDS = tuple((np.array(ring[1:8]), np.array(ring[:8:-1])) for ring in EYES)  # upper and lower, in pairs
+_CORNERS = np.array([[ring[0], ring[8]] for ring in EYES])
+_IRISES = np.array([list(iris) for iris in IRISES])
 _LIPS = np.array([[191, 80, 81, 82, 13, 312, 311, 310, 415], [95, 88, 178, 87, 14, 317, 402, 318, 324]])
 _ROUND_LIPS = np.array([[185, 40, 39, 37, 0, 267, 269, 270, 409], [146, 91, 181, 84, 17, 314, 405, 321, 375]])
+_PAIRS = np.array([[*EYES[0][1:8], *EYES[1][1:8], *_LIPS[0]], [*EYES[0][:8:-1], *EYES[1][:8:-1], *_LIPS[1]]])
+"""Points that open and shut, upper and lower: 7 pairs of each eye, then those of the lips."""
 _INDEX = {name: [BLENDSHAPES.index(part) for part in parts] for name, parts in BLENDS.items()}
 EXPRESSION = tuple(BLENDS)
 """What of an expression the face model can move."""
@@ -44,6 +47,13 @@ def _moves() -> FloatArray:
     model = face_model()
     steps = np.stack([model.direction(name) for name in EXPRESSION])
     return np.asarray(model.shapes(steps) - model.base)
+
+
+@lru_cache(maxsize=1)
+def _base() -> tuple[FloatArray, FloatArray]:
+    """Return the mean face about its middle, (478, 3), and that middle, (3,)."""
+    base = face_model().base
+    return base - base.mean(axis=0), base.mean(axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +80,11 @@ class Head:
     @classmethod
     def of(cls, points: FloatArray) -> Head:
         """Align a mesh, (478, 3), as it comes from :class:`ksame.models.FaceMesh` (Umeyama 1991)."""
-        base = face_model().base
-        middle = base.mean(axis=0)
+        base, middle = _base()
         seen = points * _FLIP_DEPTH
         centre = seen.mean(axis=0)
         centred = seen - centre
-        u, s, vt = np.linalg.svd(centred.T @ (base - middle))
+        u, s, vt = np.linalg.svd(centred.T @ base)
         turn = u @ vt
         if np.linalg.det(turn) < 0:
             u[:, 2] *= -1
@@ -85,9 +94,9 @@ class Head:
         return cls(scale * (centred @ turn) + middle, turn, scale, centre[:2])
 
     def place(self, shape: FloatArray) -> FloatArray:
-        """Return where a shape on the base, (n, 3), lies in the frame: (n, 3), z towards the viewer."""
-        placed = (shape - face_model().base.mean(axis=0)) @ (self.turn.T / self.scale)
-        placed[:, :2] += self.centre
+        """Return where shapes on the base, (..., n, 3), lie in the frame: the same shape, z towards the viewer."""
+        placed = (shape - _base()[1]) @ (self.turn.T / self.scale)
+        placed[..., :2] += self.centre
         return np.asarray(placed)
 
     @cached_property
@@ -108,42 +117,38 @@ def neutral_shape(aligned: FloatArray, expression: FloatArray) -> FloatArray:
 
 
 def wearing(shape: FloatArray, head: Head, neutral: FloatArray) -> FloatArray:
-    """Return a neutral shape, (478, 3), with the expression of a head.
+    """Return neutral shapes, (..., 478, 3), with the expression of a head.
 
     The expression is how far the head's mesh is from the person's own neutral shape. Eyes and mouth open as far as they
     do, and the irises are where the person looks.
 
     Parameters
     ----------
-    shape : ndarray of shape (478, 3)
-        Of the surrogate.
+    shape : ndarray of shape (..., 478, 3)
+        Of surrogates.
     head : Head
     neutral : ndarray of shape (478, 3)
         Of the person.
     """
     now = head.aligned
     worn = shape + (now - neutral)
-    for (upper, lower), ring, iris in zip(_LIDS, EYES, IRISES, strict=True):
-        corners = [ring[0], ring[8]]
-        wide = _length(worn[corners]) / max(_length(now[corners]), 1e-6)
-        _open(worn, now, upper, lower, wide)
-        worn[list(iris)] = worn[corners].mean(axis=0) + wide * (now[list(iris)] - now[corners].mean(axis=0))
-    before = worn[_LIPS]
-    _open(worn, now, *_LIPS)
-    worn[_ROUND_LIPS] += worn[_LIPS] - before
+    corners, seen_corners = worn[..., _CORNERS, :], now[_CORNERS]
+    wide = _lengths(corners) / np.maximum(_lengths(seen_corners), 1e-6)  # of each eye, beside the person's
+    lips = worn[..., _LIPS, :]
+    upper, lower = worn[..., _PAIRS[0], :], worn[..., _PAIRS[1], :]
+    apart = now[_PAIRS[0]] - now[_PAIRS[1]]
+    factor = np.concatenate([np.repeat(wide, 7, axis=-1), np.ones((*wide.shape[:-1], _LIPS.shape[1]))], axis=-1)
+    middle, half = 0.5 * (upper + lower), 0.5 * factor[..., None] * apart
+    worn[..., _PAIRS[0], :], worn[..., _PAIRS[1], :] = middle + half, middle - half
+    looks_from = now[_IRISES] - seen_corners.mean(axis=1, keepdims=True)
+    worn[..., _IRISES, :] = corners.mean(axis=-2, keepdims=True) + wide[..., None, None] * looks_from
+    worn[..., _ROUND_LIPS, :] += worn[..., _LIPS, :] - lips
     return worn
 
 
-def _length(ends: FloatArray) -> float:
-    """Return how far two points, (2, 3), are apart."""
-    return float(np.linalg.norm(ends[0] - ends[1]))
-
-
-def _open(worn: FloatArray, now: FloatArray, upper: IntArray, lower: IntArray, factor: float = 1.0) -> None:
-    """Set pairs of points of a shape, in place, as far apart as they are in another."""
-    middle = 0.5 * (worn[upper] + worn[lower])
-    half = 0.5 * factor * (now[upper] - now[lower])
-    worn[upper], worn[lower] = middle + half, middle - half
+def _lengths(ends: FloatArray) -> FloatArray:
+    """Return how far pairs of points, (..., 2, 3), are apart."""
+    return np.asarray(np.sqrt(np.square(ends[..., 0, :] - ends[..., 1, :]).sum(axis=-1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +180,12 @@ class Region:
             Of the person.
         cover : Cover
         """
-        mean = wearing(face_model().base, head, neutral)
-        rim = with_forehead(head.place(mean))[_OUTLINE, :2]
+        return cls.about(head.place(wearing(face_model().base, head, neutral)), head, cover)
+
+    @classmethod
+    def about(cls, placed: FloatArray, head: Head, cover: Cover) -> Region:
+        """Return the region about the mean face, (478, 3), as it is placed in the frame."""
+        rim = with_forehead(placed)[_OUTLINE, :2]
         cos, sin = np.cos(head.roll), np.sin(head.roll)
         upright = np.array([[cos, sin], [-sin, cos]])
         turned = rim @ upright.T
@@ -188,6 +197,10 @@ class Region:
         outline = (middle + (hull - middle) * grow) @ upright
         matrix = np.column_stack([upright / side, 0.5 - middle / side])
         return cls(outline, matrix, side)
+
+    def in_square(self, points: FloatArray) -> FloatArray:
+        """Return where points of the frame, (n, 2), lie in the square, in sides of it."""
+        return np.asarray(points @ self.matrix[:, :2].T + self.matrix[:, 2])
 
     def to_square(self, size: int) -> FloatArray:
         """Return the matrix, (2, 3), from pixels of the frame to those of the square drawn with ``size`` pixels."""

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.arrays import ByteArray, FloatArray
-from ksame.heads.drawing import Looks, draw
-from ksame.heads.head import Head, Region, filled
+from ksame.heads.drawing import Invention, draw
+from ksame.heads.head import Region, filled
 from ksame.models.finisher import SIZES, Finisher
 from ksame.spaces.facemodel.light import LUMA
 
@@ -57,23 +57,22 @@ INVENTION = InventionConfig()
 
 
 @dataclass(frozen=True, eq=False)
-class Invention:
-    """A head to be invented.
+class FinishedHead:
+    """A finished head.
 
     Attributes
     ----------
-    looks : Looks
-        Of the surrogate.
-    head : Head
-    neutral : ndarray of shape (478, 3)
-        The person's neutral shape.
-    region : Region
+    points : ndarray of shape (478, 2)
+        Where its points lie in the square, in sides of it.
+    square : ndarray of shape (size, size, 3)
+        8-bit colours.
+    grain : float
+        Standard deviation of the grain that it gets, in 8-bit steps.
     """
 
-    looks: Looks
-    head: Head
-    neutral: FloatArray
-    region: Region
+    points: FloatArray
+    square: ByteArray
+    grain: float
 
 
 def taken_away(shape: tuple[int, ...], outlines: Sequence[FloatArray]) -> Mask:
@@ -85,17 +84,43 @@ def taken_away(shape: tuple[int, ...], outlines: Sequence[FloatArray]) -> Mask:
     return np.asarray(hidden, dtype=bool)
 
 
-def invent(
-    out: ByteArray,
-    hidden: Mask,
-    invention: Invention,
-    finisher: Finisher,
-    *,
-    size: int | None = None,
-    still: bool = True,
-    finished: NDArray[np.float32] | None = None,
-) -> NDArray[np.float32] | None:
-    """Put an invented head into a frame, in place.
+def invent(out: ByteArray, hidden: Mask, invention: Invention, finisher: Finisher, size: int | None = None) -> None:
+    """Put an invented head into a photograph, in place: see :func:`finish` and :func:`put`."""
+    finished = finish(out, hidden, invention, finisher, size)
+    if finished is not None:
+        put(out, hidden, invention.region, finished, still=True)
+
+
+def finish(
+    frame: ByteArray, hidden: Mask, invention: Invention, finisher: Finisher, size: int | None = None
+) -> FinishedHead | None:
+    """Let the network make a head; None where it lies outside the frame.
+
+    Parameters
+    ----------
+    frame : ndarray of shape (height, width, 3)
+        Its hidden pixels are not read.
+    hidden : ndarray of shape (height, width)
+        All that is taken away, this head's region included.
+    invention : Invention
+    finisher : Finisher
+    size : int, optional
+        At which the head is finished; by default by its size in the frame.
+    """
+    region = invention.region
+    size = size or next((s for s in SIZES if region.side <= INVENTION.max_enlarged * s), SIZES[-1])
+    window, matrix = _window_of_square(region, size, frame.shape)
+    part, hole = frame[window], hidden[window]
+    if not part.size:
+        return None
+    surroundings, known = _square(part, hole, matrix, size)
+    made = finisher.finish(draw(invention, size), surroundings, known)
+    square = np.asarray(cv2.convertScaleAbs(np.maximum(made, -1) + 1, alpha=127.5), dtype=np.uint8)
+    return FinishedHead(invention.points, square, INVENTION.grain * _noise_of(part, hole))
+
+
+def put(out: ByteArray, hidden: Mask, region: Region, finished: FinishedHead, *, still: bool) -> None:
+    """Put a finished head into a frame, in place.
 
     Parameters
     ----------
@@ -103,48 +128,37 @@ def invent(
         Its hidden pixels are not read.
     hidden : ndarray of shape (height, width)
         What is taken away and not yet invented; the pixels of this head's region are struck off.
-    invention : Invention
-    finisher : Finisher
-    size : int, optional
-        At which the head is finished; by default by its size in the frame.
+    region : Region
+    finished : FinishedHead
     still : bool
         Whether it is a photograph, and not a frame of a film.
-    finished : ndarray of shape (size, size, 3), optional
-        The finished square, where it is known; of another size it is not used.
-
-    Returns
-    -------
-    finished : ndarray of shape (size, size, 3) or None
-        The finished square; None where the head lies outside the frame.
     """
-    region = invention.region
-    size = size or next((s for s in SIZES if region.side <= INVENTION.max_enlarged * s), SIZES[-1])
+    size = len(finished.square)
+    window, matrix = _window_of_square(region, size, out.shape)
+    part, unknown = out[window], hidden[window]
+    if not part.size:
+        return
+    inside = filled(part.shape, region.outline - _origin(window))
+    sharp = _sharpened(finished.square) if still and size >= INVENTION.sharpened_from else finished.square
+    _put(part, unknown, inside, sharp, matrix, region.side, finished.grain)
+    unknown[inside > 0] = False
+
+
+def _window_of_square(region: Region, size: int, shape: tuple[int, ...]) -> tuple[tuple[slice, slice], FloatArray]:
+    """Return the part of a frame about a region's square, and the matrix from there to the square."""
     matrix = region.to_square(size)
     square = np.array([[0, 0], [size, 0], [size, size], [0, size]]) - 0.5
     corners = (square - matrix[:, 2]) @ np.linalg.inv(matrix[:, :2]).T
-    window = _window(corners, out.shape)
-    part, unknown = out[window], hidden[window]
-    if not part.size:
-        return None
-    shifted = matrix.copy()
-    shifted[:, 2] += matrix[:, :2] @ _origin(window)
-    inside = filled(part.shape, region.outline - _origin(window))
-    hole = unknown | (inside > 0)  # also where another head, invented before, reaches into this region
-    if finished is None or len(finished) != size:
-        surroundings, known = _square(part, hole, shifted, size)
-        drawing = draw(invention.looks, invention.head, invention.neutral, region, size)
-        finished = finisher.finish(drawing, surroundings, known)
-    sharp = _sharpened(finished) if still and size >= INVENTION.sharpened_from else finished
-    _put(part, unknown, inside, sharp, shifted, region.side, INVENTION.grain * _noise_of(part, hole))
-    unknown[inside > 0] = False
-    return finished
+    window = _window(corners, shape)
+    matrix[:, 2] += matrix[:, :2] @ _origin(window)
+    return window, matrix
 
 
 def _put(
     frame: ByteArray,
     unknown: Mask,
     inside: NDArray[np.uint8],
-    head: NDArray[np.float32],
+    head: ByteArray,
     matrix: FloatArray,
     side: float,
     grain: float,
@@ -163,7 +177,7 @@ def _put(
     shifted[:, 2] += matrix[:, :2] @ [columns.start, rows.start]
     flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
     warped = cv2.warpAffine(head, shifted, part.shape[1::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
-    new = cv2.addWeighted(warped, 127.5, _grain(part.shape), grain, 127.5)
+    new = cv2.addWeighted(np.asarray(warped, dtype=np.float32), 1, _grain(part.shape), grain, 0)
     known = (~unknown).view(np.uint8)
     old = cv2.bitwise_and(part, part, mask=known)  # hidden pixels are not read, even where they count nothing
     mixed = cv2.blendLinear(new, old.astype(np.float32), share, 1 - share)
@@ -171,10 +185,10 @@ def _put(
     cv2.copyTo(cv2.convertScaleAbs(np.maximum(mixed, 0)), change, part)
 
 
-def _sharpened(head: NDArray[np.float32]) -> NDArray[np.float32]:
+def _sharpened(head: ByteArray) -> ByteArray:
     """Sharpen a finished square: networks that learn from differences paint a little softly."""
-    soft = np.asarray(cv2.GaussianBlur(head, (0, 0), 1.0), dtype=np.float32)
-    return head + np.float32(INVENTION.sharpening) * (head - soft)
+    soft = cv2.GaussianBlur(head, (0, 0), 1.0)
+    return np.asarray(cv2.addWeighted(head, 1 + INVENTION.sharpening, soft, -INVENTION.sharpening, 0))
 
 
 def _share(inside: NDArray[np.uint8], reach: int) -> NDArray[np.float32]:
@@ -190,20 +204,20 @@ def _square(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return what is known of a square, (size, size, 3) from -1 to 1 and 0 elsewhere, and where it is known."""
     shrink = max(1, int(1 / np.sqrt(abs(np.linalg.det(matrix[:, :2])))))
-    seen = (~unknown).astype(np.float32)
-    picture = part.astype(np.float32) * np.float32(1 / 127.5) - 1
-    stacked = np.dstack([np.where(unknown[..., None], np.float32(0), picture), seen])
+    seen = (~unknown).view(np.uint8) * np.uint8(255)
+    stacked = np.dstack([cv2.bitwise_and(part, part, mask=seen), seen])
     if shrink > 1:
         small = tuple(-(-side // shrink) for side in part.shape[1::-1])
-        padded = np.zeros((small[1] * shrink, small[0] * shrink, 4), dtype=np.float32)
+        padded = np.zeros((small[1] * shrink, small[0] * shrink, 4), dtype=np.uint8)
         padded[: part.shape[0], : part.shape[1]] = stacked
         stacked = np.asarray(cv2.resize(padded, small, interpolation=cv2.INTER_AREA))
         matrix = matrix.copy()
         matrix[:, 2] += matrix[:, :2].sum(axis=1) * (0.5 * shrink - 0.5)
         matrix[:, :2] *= shrink
-    warped = np.asarray(cv2.warpAffine(stacked, matrix, (size, size), flags=cv2.INTER_LINEAR), dtype=np.float32)
-    known = (warped[..., 3] > 0.999).astype(np.float32)
-    return warped[..., :3] * known[..., None], known
+    warped = np.asarray(cv2.warpAffine(stacked, matrix, (size, size), flags=cv2.INTER_LINEAR))
+    known = (warped[..., 3] == 255).astype(np.float32)
+    colours = warped[..., :3].transpose(2, 0, 1) * np.float32(1 / 127.5) - 1  # as the network takes them
+    return (colours * known).transpose(1, 2, 0), known
 
 
 def _noise_of(part: ByteArray, hidden: Mask) -> float:

@@ -9,9 +9,9 @@ import cv2
 import numpy as np
 
 from ksame.arrays import ByteArray, FloatArray
-from ksame.heads.drawing import Looks
+from ksame.heads.drawing import Invention, Looks
 from ksame.heads.head import Head, Region
-from ksame.heads.invention import Invention, invent, taken_away
+from ksame.heads.invention import invent, taken_away
 from ksame.heads.surrogate import modelled, tone_of, toned
 from ksame.models.finisher import finisher
 from ksame.spaces import FaceModelSpace
@@ -61,6 +61,7 @@ def _portrait(code: FloatArray) -> FloatArray:
     looks = Looks(looks.shape, toned(looks.texture, tone_of(looks.texture)), looks.iris)
     worn = Head(looks.shape, head.turn, head.scale, head.centre)  # the expression is in the code
     region = Region.of(head, face_model().base)
+    placed = region.in_square(worn.place(looks.shape)[:, :2])
     out = picture.copy()
-    invent(out, taken_away(out.shape, [region.outline]), Invention(looks, worn, looks.shape, region), finisher("cpu"))
+    invent(out, taken_away(out.shape, [region.outline]), Invention(looks, worn, region, placed), finisher("cpu"))
     return out / 255.0

@@ -302,10 +302,13 @@ def _write(run: _Run, file: _File, cast: Tracks, names: Mapping[str, str], plan:
     folder = WorkFolder(out, run.job.resume, key)
     with Output(file.media, file.output, config.encoding, folder, force=run.job.force or may_replace) as output:
         begin = output.next_frame
+        times = [float(file.media.timestamp(i).pts * file.media.time_base) for i in range(begin)]
+        masked = [mask for i, time in enumerate(times) for mask in renderer.masked_instead(i, time)]
         frames = run.inner()(Frames(file.media, first_needed(begin)), "writing")
         with closing(render_frames(frames, renderer, run.pictures)) as rendered:
             for frame, pixels in islice(rendered, begin - first_needed(begin), None):
                 output.write(pixels, frame.native, changed_region(renderer, frame, pixels))
+                masked += renderer.masked_instead(frame.index, frame.time)
         n_frames = output.next_frame
         if n_frames != cast.n_frames:
             raise InputError(
@@ -315,7 +318,7 @@ def _write(run: _Run, file: _File, cast: Tracks, names: Mapping[str, str], plan:
         times = [float(file.media.timestamp(i).pts * file.media.time_base) for i in range(n_frames)]
         run.store.renaming(file.number)
         output.finish()
-    masked = (replace(m, person=names[m.person]) for i, t in enumerate(times) for m in renderer.masked_instead(i, t))
+    masked = [replace(mask, person=names[mask.person]) for mask in masked]
     black = (MaskedInstead(frame, NOBODY, DAMAGED) for frame in file.media.damaged)
     unchanged = (replace(s, person=names.get(s.person, s.person)) for s in shown(cast, decisions, config.span, times))
     note = {

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ksame.arrays import FloatArray
 from ksame.heads.covers import HEAD, Cover
-from ksame.heads.head import Head, Region, wearing
-from ksame.heads.invention import Invention, invent, taken_away
+from ksame.heads.drawing import Invention
+from ksame.heads.head import Head
+from ksame.heads.invention import invent, taken_away
 from ksame.heads.surrogate import Surrogate
 from ksame.models import Recogniser, five_points
 from ksame.models.finisher import Finisher
@@ -40,12 +43,10 @@ class Judge:
 
     def embed(self, view: View, surrogate: Surrogate) -> FloatArray:
         """Return the embedding, (d,), of a view with a surrogate's head in it."""
-        head = Head.of(view.points)
-        region = Region.of(head, view.neutral, self.cover)
-        out = view.pixels.copy()
-        hidden = taken_away(out.shape, [region.outline])
-        invent(out, hidden, Invention(surrogate.looks, head, view.neutral, region), self.finisher, size=_SIZE)
-        placed = head.place(wearing(surrogate.looks.shape, head, view.neutral))
+        invention = Invention.of(surrogate.looks, Head.of(view.points), view.neutral, self.cover)
+        region, out = invention.region, view.pixels.copy()
+        invent(out, taken_away(out.shape, [region.outline]), invention, self.finisher, _SIZE)
+        placed = (invention.points - region.matrix[:, 2]) @ np.linalg.inv(region.matrix[:, :2]).T
         return self.recogniser.embed(out, five_points(placed))
 
     def likeness(self, person: Subject, surrogate: Surrogate) -> float:

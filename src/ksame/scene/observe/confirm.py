@@ -80,19 +80,23 @@ class Examiner:
         verdict = Opinions(detection.score, self._again(rgb, detection, 0.0), second).verdict(config)
         if verdict is not Verdict.FACE:
             for tilt in (-_TILTED, _TILTED):
-                if self.examine(rgb, detection, tilt).verdict(config) is Verdict.FACE:
+                if self._second(rgb, detection, tilt) >= config.second:
+                    return Verdict.FACE
+                if self._again(rgb, detection, tilt, config.again) >= config.again:
                     return Verdict.FACE
         return verdict
 
-    def examine(self, rgb: ByteArray, detection: Face, tilt: float = 0.0) -> Opinions:
-        """Return all opinions on a detection, whose head is tilted ``tilt`` radians further than its points say."""
+    def examine(self, rgb: ByteArray, detection: Face) -> Opinions:
+        """Return all opinions on a detection."""
         rgb, detection = _reduced(rgb, detection)
-        return Opinions(detection.score, self._again(rgb, detection, tilt), self._second(rgb, detection, tilt))
+        return Opinions(detection.score, self._again(rgb, detection, 0.0), self._second(rgb, detection, 0.0))
 
-    def _again(self, rgb: ByteArray, detection: Face, tilt: float) -> float:
-        """Return the opinion of the detector on crops."""
-        scores = []
+    def _again(self, rgb: ByteArray, detection: Face, tilt: float, wanted: float = 0.0) -> float:
+        """Return the opinion of the detector on crops; 0 as soon as it cannot come to what is wanted."""
+        scores: list[float] = []
         for pixels, reach, flip in _CROPS:
+            if sum(scores) + len(_CROPS) - len(scores) < wanted * len(_CROPS):
+                return 0.0
             crop = _cut(rgb, detection, tilt, pixels, reach, flip=flip)
             faces = self._detector.detect(crop, score=_FAINT)
             boxes = np.array([face.box for face in faces]).reshape(-1, 4)

@@ -8,13 +8,13 @@ is handed in; no thread is started here. :func:`changed_region` tells which pixe
 from ksame.scene.render.changed import changed_region
 from ksame.scene.render.filling import fill, outline_of, rectangle
 from ksame.scene.render.masking import FILL, Mask
-from ksame.scene.render.renderer import Keyframe, MaskedInstead, Renderer
+from ksame.scene.render.renderer import FramePlan, MaskedInstead, Renderer
 from ksame.scene.render.sequence import STEP, first_needed, render_frames
 
 __all__ = [
     "FILL",
     "STEP",
-    "Keyframe",
+    "FramePlan",
     "Mask",
     "MaskedInstead",
     "Renderer",

@@ -10,12 +10,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.arrays import ByteArray, FloatArray
+from ksame.arrays import ByteArray
 from ksame.heads.invention import taken_away
-from ksame.models import Face
-from ksame.scene.decide import Treatment
 from ksame.scene.media import Frame
-from ksame.scene.render.filling import outline_of
 from ksame.scene.render.renderer import Renderer
 
 _EDGE = np.ones((7, 7), np.uint8)  # masks round outlines in their own ways, by a pixel or two
@@ -33,17 +30,7 @@ def changed_region(renderer: Renderer, frame: Frame, rendered: ByteArray) -> NDA
         return np.zeros(rendered.shape[:2], dtype=bool)
     none = (0.0, 0.0, 0.0)
     changed = np.asarray(cv2.inRange(cv2.absdiff(rendered, frame.pixels), none, none)) == 0  # quicker than any()
-    faces = renderer.faces_at(frame.index, frame.time)
-    outlines = [outline for face in faces for outline in _outlines(renderer, face, frame.index)]
-    if outlines or renderer.regions:
-        hidden = taken_away(changed.shape, [*outlines, *renderer.regions])
-        changed |= cv2.dilate(hidden.view(np.uint8), _EDGE).view(bool)
+    outlines = renderer.plan(frame.index, frame.time).outlines
+    if outlines:
+        changed |= cv2.dilate(taken_away(changed.shape, outlines).view(np.uint8), _EDGE).view(bool)
     return np.asarray(changed)
-
-
-def _outlines(renderer: Renderer, face: Face, frame: int) -> list[FloatArray]:
-    """Return all that may be taken away for a face: as a mask, and as a head."""
-    if renderer.decisions[face.person].treatment is Treatment.KEEP:
-        return []
-    located = renderer.head_at(face.track, frame)
-    return [outline_of(face)[0]] + ([] if located is None else [located[1].outline])

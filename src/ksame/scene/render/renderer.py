@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
 from ksame.arrays import ByteArray, FloatArray
-from ksame.heads.between import FinishedHead, between
-from ksame.heads.head import Head, Region, wearing
-from ksame.heads.invention import Invention, invent, taken_away
+from ksame.heads.drawing import Invention
+from ksame.heads.head import Head
+from ksame.heads.invention import FinishedHead, finish, put, taken_away
 from ksame.models import Face, Source
-from ksame.models.finisher import Finisher, Image, finisher
+from ksame.models.finisher import Finisher, finisher
 from ksame.scene.decide import Decision, Treatment, neutral_of
 from ksame.scene.media import Frame
 from ksame.scene.render.filling import fill, outline_of
@@ -22,8 +22,7 @@ from ksame.scene.track.tracks import NOT_SURE, Tracks
 
 MAX_YAW = 65.0
 """Degrees beyond which a turned head is masked: nothing like it was among what the finisher learned from."""
-_MAX_GAP = 0.045  # seconds between frames, at most, for heads to be interpolated: 24 frames per second, with room
-_CACHED = 256  # heads in frames whose regions are kept, by choice: rendering and changed_region both ask for them
+_CACHED = 64  # frames whose plans are kept, by choice: several steps of rendering ask for them
 
 
 @dataclass(frozen=True)
@@ -43,30 +42,22 @@ class MaskedInstead:
 
 
 @dataclass(frozen=True, eq=False)
-class _PlacedHead:
-    """A head to be invented: its track, and its points in the square, (478, 2), in sides of it."""
-
-    track: int
-    invention: Invention
-    points: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Keyframe:
-    """A rendered frame, and the heads that the network made for it.
+class FramePlan:
+    """What becomes of the faces in one frame.
 
     Attributes
     ----------
-    index : int
-    time : float
-    pixels : ndarray of shape (height, width, 3)
-    heads : mapping of track to FinishedHead
+    heads : mapping of track to Invention
+        Heads to be invented, those nearest to the camera last.
+    masked : tuple of (Face, str)
+        Faces to be masked, and why they cannot be replaced; empty where a mask was asked for.
+    outlines : tuple of ndarray of shape (n, 2)
+        All that is taken away.
     """
 
-    index: int
-    time: float
-    pixels: ByteArray
-    heads: Mapping[int, FinishedHead]
+    heads: Mapping[int, Invention]
+    masked: tuple[tuple[Face, str], ...]
+    outlines: tuple[FloatArray, ...]
 
 
 @dataclass(eq=False)
@@ -101,70 +92,62 @@ class Renderer:
     def __post_init__(self) -> None:
         self._tracks = {track.number: track for track in self.cast.tracks}
         self._neutrals: dict[int, FloatArray | None] = {}
-        self.head_at = lru_cache(_CACHED)(self._head_at)
+        self._plan = lru_cache(_CACHED)(self._make_plan)
+
+    def plan(self, index: int, time: float) -> FramePlan:
+        """Return what becomes of the faces of a frame; outside the span nothing does."""
+        return self._plan(index) if self.span[0] <= time <= self.span[1] else FramePlan({}, (), tuple(self.regions))
 
     def render(self, frame: Frame) -> ByteArray:
         """Return the new frame, (height, width, 3); the frame itself, not a copy, where nothing changes."""
-        return self.keyframe(frame).pixels
+        return self.compose(frame, {})
 
-    def keyframe(self, frame: Frame) -> Keyframe:
-        """Return the new frame, all heads made by the network."""
-        return self._render(frame, lambda _: None)
+    def finish(self, frame: Frame, tracks: Collection[int]) -> dict[int, FinishedHead]:
+        """Let the network make the heads of some tracks in a frame; heads outside the picture are left out."""
+        plan = self.plan(frame.index, frame.time)
+        hidden = taken_away(frame.pixels.shape, plan.outlines)
+        network = self.network or finisher()
+        made = {track: finish(frame.pixels, hidden, plan.heads[track], network) for track in tracks}
+        return {track: head for track, head in made.items() if head is not None}
 
-    def in_between(self, frame: Frame, before: Keyframe, after: Keyframe) -> ByteArray:
-        """Return a new frame between two others; heads that are like theirs are interpolated."""
-        share = (frame.index - before.index) / (after.index - before.index)
-        close = after.time - before.time <= _MAX_GAP * (after.index - before.index)
-
-        def interpolated(head: _PlacedHead) -> Image | None:
-            first, last = before.heads.get(head.track), after.heads.get(head.track)
-            if not close or first is None or last is None:
-                return None
-            return between(first, head.points, last, share)
-
-        return self._render(frame, interpolated).pixels
-
-    def masked_instead(self, index: int, time: float) -> list[MaskedInstead]:
-        """Return who in a frame is masked because they cannot be replaced."""
-        return [
-            MaskedInstead(index, face.person, reason)
-            for face in self.faces_at(index, time)
-            if (reason := self._obstacle(face))
-        ]
-
-    def faces_at(self, index: int, time: float) -> list[Face]:
-        """Return the faces of a frame that lies within the span."""
-        return self.cast.at(index) if self.span[0] <= time <= self.span[1] else []
-
-    def _render(self, frame: Frame, interpolated: Callable[[_PlacedHead], Image | None]) -> Keyframe:
-        faces = self.faces_at(frame.index, frame.time)
-        if not faces and not self.regions:
-            return Keyframe(frame.index, frame.time, frame.pixels, {})
+    def compose(self, frame: Frame, finished: Mapping[int, FinishedHead]) -> ByteArray:
+        """Return the new frame, (height, width, 3); heads that are not given as finished are made by the network."""
+        plan = self.plan(frame.index, frame.time)
+        if not plan.outlines:
+            return frame.pixels
+        missing = plan.heads.keys() - finished.keys()
+        finished = {**finished, **self.finish(frame, missing)} if missing else finished
         out = frame.pixels.copy()
-        changed = [face for face in faces if self.decisions[face.person].treatment is not Treatment.KEEP]
-        heads = [head for face in changed if (head := self._placed(face, frame.index)) is not None]
-        masked = [face for face in changed if face.track not in {head.track for head in heads}]
-        finished: dict[int, FinishedHead] = {}
-        if heads:
-            outlines = [head.invention.region.outline for head in heads] + [outline_of(face)[0] for face in masked]
-            hidden = taken_away(out.shape, [*outlines, *self.regions])
-            for head in heads:
-                square = invent(
-                    out,
-                    hidden,
-                    head.invention,
-                    self.network or finisher(),
-                    still=self.cast.n_frames == 1,
-                    finished=interpolated(head),
-                )
-                if square is not None:
-                    finished[head.track] = FinishedHead(head.points, square)
-        for face in masked:
-            mask = Mask() if self._obstacle(face) else self.mask
+        if plan.heads:
+            hidden = taken_away(out.shape, plan.outlines)
+            for track, invention in plan.heads.items():
+                if track in finished:
+                    put(out, hidden, invention.region, finished[track], still=self.cast.n_frames == 1)
+        for face, reason in plan.masked:
+            mask = Mask() if reason else self.mask
             mask.apply(out, face, np.random.default_rng((self.seed, frame.index, face.track)))
         for outline in self.regions:
             fill(out, outline)
-        return Keyframe(frame.index, frame.time, out, finished)
+        return out
+
+    def masked_instead(self, index: int, time: float) -> list[MaskedInstead]:
+        """Return who in a frame is masked because they cannot be replaced."""
+        return [MaskedInstead(index, face.person, reason) for face, reason in self.plan(index, time).masked if reason]
+
+    def _make_plan(self, index: int) -> FramePlan:
+        heads: dict[int, Invention] = {}
+        masked: list[tuple[Face, str]] = []
+        for face in self.cast.at(index):
+            decision = self.decisions[face.person]
+            if decision.treatment is Treatment.KEEP:
+                continue
+            invention = self._invention(face, decision)
+            if isinstance(invention, Invention):
+                heads[face.track] = invention
+            else:
+                masked.append((face, invention))
+        outlines = (*(head.region.outline for head in heads.values()), *(outline_of(face)[0] for face, _ in masked))
+        return FramePlan(heads, tuple(masked), (*outlines, *self.regions))
 
     def _neutral(self, track: int) -> FloatArray | None:
         """Return the neutral shape of whoever a track shows."""
@@ -172,43 +155,21 @@ class Renderer:
             self._neutrals[track] = neutral_of(self._tracks[track])
         return self._neutrals[track]
 
-    def _head_at(self, track: int, frame: int) -> tuple[Head, Region] | None:
-        """Return the head of a track in a frame, and its region; None without a mesh."""
-        face, neutral = self._tracks[track].at(frame), self._neutral(track)
-        if face is None or face.mesh is None or neutral is None:
-            return None
-        head = Head.of(face.mesh.points)
-        return head, Region.of(head, neutral, self.decisions[face.person].cover)
-
-    def _placed(self, face: Face, frame: int) -> _PlacedHead | None:
-        """Return what is invented in a face's place; None where it is masked."""
-        decision, neutral = self.decisions[face.person], self._neutral(face.track)
-        if decision.treatment is not Treatment.REPLACE or self._obstacle(face):
-            return None
-        located = self.head_at(face.track, frame)
-        if decision.surrogate is None or neutral is None or located is None:
-            return None
-        head, region = located
-        points = head.place(wearing(decision.surrogate.looks.shape, head, neutral))[:, :2]
-        in_square = points @ region.matrix[:, :2].T + region.matrix[:, 2]
-        return _PlacedHead(face.track, Invention(decision.surrogate.looks, head, neutral, region), in_square)
-
-    def _obstacle(self, face: Face) -> str:
-        """Return why a face must be masked by the plain fill; empty where it need not be."""
-        decision = self.decisions[face.person]
-        if decision.treatment is Treatment.KEEP:
-            return ""
+    def _invention(self, face: Face, decision: Decision) -> Invention | str:
+        """Return what is invented in a face's place, or why it must be masked; empty where a mask was asked for."""
         if not face.confirmed:
             return NOT_SURE
         if decision.masked_instead:
             return _why_no_mesh(face) or "no surrogate in whom the recogniser does not know the person"
         if decision.treatment is Treatment.MASK:
             return (_why_no_mesh(face) or "no mesh") if face.mesh is None and self.mask.needs_mesh else ""
-        if face.mesh is None or decision.surrogate is None or self._neutral(face.track) is None:
+        neutral = self._neutral(face.track)
+        if face.mesh is None or decision.surrogate is None or neutral is None:
             return _why_no_mesh(face) or "no frame in which the face was seen well enough"
-        if abs(Head.of(face.mesh.points).yaw) > MAX_YAW:
+        head = Head.of(face.mesh.points)
+        if abs(head.yaw) > MAX_YAW:
             return "turned too far to the side"
-        return ""
+        return Invention.of(decision.surrogate.looks, head, neutral, decision.cover)
 
 
 def _why_no_mesh(face: Face) -> str:

@@ -1,19 +1,42 @@
-"""Render the frames of a recording in order: keyframes by the network, what lies between by interpolation."""
+"""Render the frames of a recording in order: some heads by the network, those between by interpolation."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from itertools import pairwise
 
 from ksame.arrays import ByteArray
+from ksame.heads.between import between, keyframes
+from ksame.heads.invention import FinishedHead
 from ksame.scene.media import Frame
-from ksame.scene.render.renderer import Keyframe, Renderer
+from ksame.scene.render.renderer import Renderer
 
-STEP = 3
-"""One frame of so many is a keyframe: at six, blinks were less the person's own (tests/scene/test_use_kept.py)."""
-_PREFETCH = 2  # keyframes that are begun before the frames between the first two are, by choice
-_MAX_BYTES = 120 << 20  # that waiting frames may take, by choice: beyond, every frame is a keyframe
+STEP = 6
+"""In the first of so many frames, the network makes every head; within them, as few as :func:`keyframes` chooses."""
+_MAX_GAP = 0.045  # seconds between frames, at most, for heads to be interpolated: 24 frames per second, with room
+_MAX_BYTES = 120 << 20  # that waiting frames may take, by choice: beyond, the network makes every head
+_WAITING = 4 * STEP  # frames, at most, that wait at a time
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Frames that are rendered together.
+
+    Attributes
+    ----------
+    frames : list of Frame
+    keys : mapping of track to list of int
+        Which of its heads the network makes, by their place in the block; that after the last is the next block's.
+    finished : mapping of int to Future
+        The heads that the network makes, of each frame that has some.
+    """
+
+    frames: list[Frame]
+    keys: Mapping[int, list[int]]
+    finished: Mapping[int, Future[dict[int, FinishedHead]]]
 
 
 def first_needed(index: int) -> int:
@@ -35,48 +58,110 @@ def render_frames(
     executor : Executor
         Renders several frames at a time. Its tasks wait for nothing, so that several recordings may share it.
     """
-    waiting: deque[tuple[list[Frame], Future[Keyframe]]] = deque()
-    begun: deque[list[tuple[Frame, Future[ByteArray]]]] = deque()
+    waiting: deque[_Block] = deque()
+    begun: deque[tuple[Frame, Future[ByteArray]]] = deque()
 
-    def begin_block() -> None:
-        """Begin the frames after the first keyframe that waits."""
-        (first, *others), key = waiting.popleft()
-        before = key.result()
-        if waiting:
-            after = waiting[0][1].result()
-            tasks = [executor.submit(renderer.in_between, frame, before, after) for frame in others]
-        else:
-            tasks = [executor.submit(renderer.render, frame) for frame in others]
-        begun.append(list(zip([first, *others], [_done(before.pixels), *tasks], strict=True)))
-
-    def finish_block() -> Iterator[tuple[Frame, ByteArray]]:
-        for frame, task in begun.popleft():
-            yield frame, task.result()
+    def compose_block() -> None:
+        """Begin to compose the frames of the first block that waits."""
+        block = waiting.popleft()
+        made = {place: future.result() for place, future in block.finished.items()}
+        if waiting and 0 in waiting[0].finished:
+            made[len(block.frames)] = waiting[0].finished[0].result()
+        for place, frame in enumerate(block.frames):
+            neighbours = _neighbours(block.keys, made, place)
+            begun.append((frame, executor.submit(_compose, renderer, frame, neighbours)))
 
     try:
-        for block in _blocks(frames):
-            waiting.append((block, executor.submit(renderer.keyframe, block[0])))
-            if len(waiting) > _PREFETCH:
-                begin_block()
-            if len(begun) > 1:
-                yield from finish_block()
+        for block, after in _with_next(_blocks(frames)):
+            keys = _keys(renderer, block, after)
+            finished = {
+                place: executor.submit(renderer.finish, frame, tracks)
+                for place, frame in enumerate(block)
+                if (tracks := [track for track, places in keys.items() if place in places])
+            }
+            waiting.append(_Block(block, keys, finished))
+            if len(waiting) > 2:
+                compose_block()
+            while len(begun) > STEP:
+                frame, task = begun.popleft()
+                yield frame, task.result()
         while waiting:
-            begin_block()
+            compose_block()
         while begun:
-            yield from finish_block()
+            frame, task = begun.popleft()
+            yield frame, task.result()
     finally:
-        for _, key in waiting:
-            key.cancel()
-        for block_begun in begun:
-            for _, task in block_begun:
-                task.cancel()
+        for left in waiting:
+            for heads in left.finished.values():
+                heads.cancel()
+        for _, task in begun:
+            task.cancel()
+
+
+def _keys(renderer: Renderer, block: Sequence[Frame], after: Frame | None) -> dict[int, list[int]]:
+    """Choose which heads of a block the network makes; ``after`` is the first frame of the next block."""
+    frames = [*block, after] if after is not None else block
+    heads = [renderer.plan(frame.index, frame.time).heads for frame in frames]
+    close = all(b.time - a.time <= _MAX_GAP for a, b in pairwise(frames))
+    keys: dict[int, list[int]] = {}
+    for track in dict.fromkeys(track for in_frame in heads for track in in_frame):
+        for run in _runs([place for place, in_frame in enumerate(heads) if track in in_frame]):
+            placed = [heads[place][track] for place in run]
+            chosen = keyframes([head.points for head in placed], placed[0].region.side) if close else range(len(run))
+            keys.setdefault(track, []).extend(run[i] for i in chosen)
+    return keys
+
+
+def _runs(places: Sequence[int]) -> list[list[int]]:
+    """Cut rising numbers into runs of consecutive ones.
+
+    Examples
+    --------
+    >>> _runs([0, 1, 2, 4, 5])
+    [[0, 1, 2], [4, 5]]
+    """
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return runs
+
+
+def _neighbours(
+    keys: Mapping[int, Sequence[int]], made: Mapping[int, Mapping[int, FinishedHead]], place: int
+) -> dict[int, tuple[FinishedHead, FinishedHead, float]]:
+    """Return, for each track, the finished heads before and after a place, and how far it is between them."""
+    found = {}
+    for track, places in keys.items():
+        first = max((key for key in places if key <= place), default=None)
+        last = min((key for key in places if key >= place), default=None)
+        if first is not None and last is not None:
+            start, end = made.get(first, {}).get(track), made.get(last, {}).get(track)
+            if start is not None and end is not None:
+                found[track] = (start, end, (place - first) / max(1, last - first))
+    return found
+
+
+def _compose(
+    renderer: Renderer, frame: Frame, neighbours: Mapping[int, tuple[FinishedHead, FinishedHead, float]]
+) -> ByteArray:
+    """Compose a frame of heads that the network made, or that lie between two such."""
+    heads = renderer.plan(frame.index, frame.time).heads
+    finished = {
+        track: head
+        for track, (first, last, share) in neighbours.items()
+        if track in heads and (head := between(first, heads[track].points, last, share)) is not None
+    }
+    return renderer.compose(frame, finished)
 
 
 def _blocks(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
-    """Yield frames in blocks that begin with a keyframe; one by one where they are too large to wait."""
+    """Yield frames in blocks, the last of which may be shorter; one by one where they are too large to wait."""
     block: list[Frame] = []
     for frame in frames:
-        large = frame.pixels.nbytes * 2 * STEP * (_PREFETCH + 1) > _MAX_BYTES
+        large = frame.pixels.nbytes * 2 * _WAITING > _MAX_BYTES
         if block and (large or frame.index % STEP == 0):
             yield block
             block = []
@@ -85,7 +170,12 @@ def _blocks(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
         yield block
 
 
-def _done(pixels: ByteArray) -> Future[ByteArray]:
-    future: Future[ByteArray] = Future()
-    future.set_result(pixels)
-    return future
+def _with_next(blocks: Iterable[list[Frame]]) -> Iterator[tuple[list[Frame], Frame | None]]:
+    """Yield blocks with the first frame of the next."""
+    before: list[Frame] | None = None
+    for block in blocks:
+        if before is not None:
+            yield before, block[0]
+        before = block
+    if before is not None:
+        yield before, None
