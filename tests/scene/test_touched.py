@@ -56,6 +56,6 @@ def test_the_whole_region_of_an_invented_head_is_touched():
     rendered = renderer.render(frame)
     touched = changed_region(renderer, frame, rendered)
     assert (rendered != frame.pixels).any()
-    (face,) = cast.at(0)
-    assert touched[taken_away(picture.shape, [renderer._placed(face, 0).invention.region.outline])].all()
+    (head,) = renderer.plan(0, 0.0).heads.values()
+    assert touched[taken_away(picture.shape, [head.region.outline])].all()
     assert touched.mean() < 0.7
