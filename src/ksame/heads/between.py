@@ -39,11 +39,11 @@ class BetweenConfig:
         Weight of the far warp beside that of one point. By choice.
     """
 
-    max_move: float = 0.08
-    max_bend: float = 0.012
-    max_lid_bend: float = 0.004
-    bend_pixels: float = 1.5
-    lid_pixels: float = 0.75
+    max_move: float = 0.1
+    max_bend: float = 0.016
+    max_lid_bend: float = 0.005
+    bend_pixels: float = 2.0
+    lid_pixels: float = 1.0
     still: float = 0.001
     cells: int = 64
     near: float = 0.8

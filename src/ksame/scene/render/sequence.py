@@ -14,11 +14,11 @@ from ksame.heads.invention import FinishedHead
 from ksame.scene.media import Frame
 from ksame.scene.render.renderer import Renderer
 
-STEP = 6
+STEP = 8
 """In the first of so many frames, the network makes every head; within them, as few as :func:`keyframes` chooses."""
 _MAX_GAP = 0.045  # seconds between frames, at most, for heads to be interpolated: 24 frames per second, with room
-_MAX_BYTES = 120 << 20  # that waiting frames may take, by choice: beyond, the network makes every head
-_WAITING = 4 * STEP  # frames, at most, that wait at a time
+_MAX_BYTES = 160 << 20  # that frames on their way may take, by choice: blocks of large frames are shorter
+_ON_THEIR_WAY = 5  # blocks, counting old and new frames
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def render_frames(
             begun.append((frame, executor.submit(_compose, renderer, frame, neighbours)))
 
     try:
-        for block, after in _with_next(_blocks(frames)):
+        for block, after in _blocks(frames):
             keys = _keys(renderer, block, after)
             finished = {
                 place: executor.submit(renderer.finish, frame, tracks)
@@ -80,7 +80,7 @@ def render_frames(
                 if (tracks := [track for track, places in keys.items() if place in places])
             }
             waiting.append(_Block(block, keys, finished))
-            if len(waiting) > 2:
+            if len(waiting) > 1:
                 compose_block()
             while len(begun) > STEP:
                 frame, task = begun.popleft()
@@ -157,25 +157,24 @@ def _compose(
     return renderer.compose(frame, finished)
 
 
-def _blocks(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
-    """Yield frames in blocks, the last of which may be shorter; one by one where they are too large to wait."""
+def _blocks(frames: Iterable[Frame]) -> Iterator[tuple[list[Frame], Frame | None]]:
+    """Yield frames in blocks, each with the first frame after it; the last block may be shorter."""
     block: list[Frame] = []
     for frame in frames:
-        large = frame.pixels.nbytes * 2 * _WAITING > _MAX_BYTES
-        if block and (large or frame.index % STEP == 0):
-            yield block
+        if block and frame.index % _length(frame.pixels.nbytes) == 0:
+            yield block, frame
             block = []
         block.append(frame)
     if block:
-        yield block
+        yield block, None
 
 
-def _with_next(blocks: Iterable[list[Frame]]) -> Iterator[tuple[list[Frame], Frame | None]]:
-    """Yield blocks with the first frame of the next."""
-    before: list[Frame] | None = None
-    for block in blocks:
-        if before is not None:
-            yield before, block[0]
-        before = block
-    if before is not None:
-        yield before, None
+def _length(n_bytes: int) -> int:
+    """Return how many frames of a size make a block; ``STEP`` is a multiple of it.
+
+    Examples
+    --------
+    >>> [_length(3 * width * height) for width, height in ((640, 480), (1920, 1080), (3840, 2160))]
+    [8, 4, 1]
+    """
+    return next((n for n in (STEP, STEP // 2, STEP // 4) if n * _ON_THEIR_WAY * n_bytes <= _MAX_BYTES), 1)
