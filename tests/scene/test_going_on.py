@@ -83,7 +83,7 @@ def test_a_run_that_goes_on_does_not_decide_again(tmp_path, monkeypatch):
     monkeypatch.setattr(Judge, "likeness", lambda *_: 0.0)
     go("whole.png")
     with monkeypatch.context() as context:
-        context.setattr(Renderer, "keyframe", stopped)
+        context.setattr(Renderer, "finish", stopped)
         with pytest.raises(KeyboardInterrupt):
             go("safe.png")
     monkeypatch.setattr(Judge, "likeness", lambda *_: 0.99)  # whoever is judged now would be masked
