@@ -8,7 +8,6 @@ small, and kept where it is large, so that blinks and speech survive. Eyelids an
 from __future__ import annotations
 
 import numpy as np
-from scipy.signal import savgol_coeffs
 
 from ksame.arrays import FloatArray
 from ksame.scene.track.tracks import N_POINTS
@@ -57,7 +56,7 @@ def _parabola(values: FloatArray, half: int, *, head: bool, tail: bool) -> Float
     n = len(values)
     out = values.copy()
     for reach in range(2, half + 1):
-        weights = savgol_coeffs(2 * reach + 1, 2)
+        weights = np.linalg.pinv(np.vander(np.arange(-reach, reach + 1), 3))[-1]  # scipy.signal takes 74 MB to load
         low, high = reach, n - reach
         if high <= low:
             break
