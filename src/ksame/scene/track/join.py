@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -123,14 +124,21 @@ class People:
     unmatched: frozenset[str] = frozenset()
     unconfirmed: frozenset[str] = frozenset()
 
-    @property
+    @cached_property
     def people(self) -> tuple[str, ...]:
         """All names, in order: people, then what is perhaps no face."""
-        return tuple(sorted(set(self.names.values()), key=in_order))
+        return tuple(sorted(self._keys, key=in_order))
+
+    @cached_property
+    def _keys(self) -> dict[str, list[Key]]:
+        keys: dict[str, list[Key]] = {}
+        for key, name in self.names.items():
+            keys.setdefault(name, []).append(key)
+        return keys
 
     def keys(self, name: str) -> list[Key]:
         """Return where a person is."""
-        return [key for key, other in self.names.items() if other == name]
+        return self._keys.get(name, [])
 
 
 def join_files(files: Sequence[Tracks], same_person: float) -> People:
@@ -147,28 +155,35 @@ def join_files(files: Sequence[Tracks], same_person: float) -> People:
     entries = [((number, person.name), person) for number, tracks in enumerate(files) for person in tracks.people]
     entries.sort(key=lambda entry: (-_amount(files[entry[0][0]], entry[1].name), entry[0][0], in_order(entry[1].name)))
     groups: list[list[Key]] = []
-    vectors: list[list[FloatArray]] = []  # of each group; none for somebody who cannot be told from others
+    width = max((len(person.embedding) for _, person in entries if person.embedding is not None), default=1)
+    sums = np.zeros((len(entries), width))  # of each group's embeddings; 0 for somebody who cannot be told from others
+    lengths = np.zeros(len(entries))
     unconfirmed: list[Key] = []
     for key, person in entries:
         if person.name in files[key[0]].unconfirmed:
             unconfirmed.append(key)
             continue
-        best, where = same_person, -1
-        for i, group in enumerate(groups):
-            if vectors[i] and person.embedding is not None and all(number != key[0] for number, _ in group):
-                mean = np.mean(vectors[i], axis=0)
-                cosine = float(mean @ person.embedding) / max(float(np.linalg.norm(mean)), 1e-9)
-                if cosine >= best:
-                    best, where = cosine, i
-        if where < 0:
+        where = len(groups)
+        if person.embedding is not None:
+            known, length = sums[:where], lengths[:where]
+            cosines = np.where(length > 0, known @ person.embedding / np.maximum(length, 1e-9), -np.inf)
+            alike = np.flatnonzero(cosines >= same_person)
+            elsewhere = (i for i in alike[np.argsort(-cosines[alike], kind="stable")] if _not_in(groups[i], key[0]))
+            where = int(next(elsewhere, where))
+        if where == len(groups):
             groups.append([])
-            vectors.append([])
         groups[where].append(key)
-        vectors[where] += [] if person.embedding is None else [person.embedding]
+        if person.embedding is not None:
+            sums[where] += person.embedding
+            lengths[where] = np.linalg.norm(sums[where])
     names = {key: f"P{i}" for i, group in enumerate(groups, 1) for key in group}
     names |= {key: f"{UNCONFIRMED}{i}" for i, key in enumerate(unconfirmed, 1)}
-    unmatched = {f"P{i}" for i, group in enumerate(vectors, 1) if not group}
+    unmatched = {f"P{i}" for i in range(1, len(groups) + 1) if not lengths[i - 1]}
     return People(names, frozenset(unmatched), frozenset(names[key] for key in unconfirmed))
+
+
+def _not_in(group: Sequence[Key], file: int) -> bool:
+    return all(number != file for number, _ in group)
 
 
 def _amount(tracks: Tracks, person: str) -> float:
