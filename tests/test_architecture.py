@@ -18,6 +18,7 @@ ORDER = (
     "version",
     "errors",
     "progress",
+    "scheduling",
     "parameters",
     "registry",
     "files",

@@ -2,9 +2,14 @@
 
 import threading
 import time
+from importlib.resources import files
+from itertools import islice
+from pathlib import Path
 
 import pytest
 
+from ksame.scene.media import EncoderConfig, Output, WorkFolder, open_media
+from ksame.scene.media.encoding import video_settings
 from ksame.scene.media.threads import EncoderThread, prefetch
 
 
@@ -68,3 +73,19 @@ def test_the_encoder_holds_the_caller_back():
         assert len(started) - len(encoded) <= 4
     thread.close()
     assert encoded == list(range(10))
+
+
+@pytest.mark.parametrize("codec", ["h264", "hevc"])
+def test_the_same_frames_under_a_limit_of_the_bit_rate_give_the_same_bytes(codec, tmp_path):
+    media = open_media(Path(str(files("ksame.data") / "samples" / "two-people.mp4")))
+    frames = list(islice(media.frames(), 40))
+    assert "maxrate" in video_settings("h264", EncoderConfig(), media).options
+    made = set()
+    for i in range(4):
+        work = WorkFolder(tmp_path / f"work{i}")
+        with Output(media, tmp_path / f"{i}.mkv", EncoderConfig(codec), work) as output:
+            for frame in frames:
+                output.write(frame.pixels, frame.native)
+            output.finish()
+        made.add((tmp_path / f"{i}.mkv").read_bytes())
+    assert len(made) == 1

@@ -16,6 +16,10 @@ from ksame.recipes import METHODS, Entry
 SETS = [entry for entry in METHODS.values() if entry.for_sets]
 SCENES = [entry for entry in METHODS.values() if entry.scenes.works]
 _SHORT = {"k": ("-k",)}
+SCHEDULER_HELP = (
+    "Where work is done: local (threads of this process), processes (of this machine, --workers of them), or the "
+    "address of a Dask scheduler, tcp://HOST:PORT, whose workers see the same files under the same paths."
+)
 
 
 def _named(entries: Iterable[Entry]) -> str:

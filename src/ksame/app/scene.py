@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 
 from ksame.app import talk
-from ksame.app.options import SCENES, cover_help, level_help, method_help, with_options
+from ksame.app.options import SCENES, SCHEDULER_HELP, cover_help, level_help, method_help, with_options
 from ksame.errors import ExitCode, PrivacyWarning, parameter_error
 from ksame.heads.covers import COVERS, HEAD
+from ksame.scheduling import LOCAL
 
 _FILES = "Input and output"
 _FACES = "Faces"
@@ -176,6 +177,7 @@ class DeidentifyCommand:
     workers: Annotated[int | None, typer.Option(help="Files worked on at the same time.", rich_help_panel=_FILES)] = (
         None
     )
+    scheduler: Annotated[str, typer.Option(help=SCHEDULER_HELP, rich_help_panel=_FILES)] = LOCAL
     device: Annotated[
         str, typer.Option(help="Where heads are invented: auto, cpu or cuda.", rich_help_panel=_FILES)
     ] = "auto"
@@ -214,6 +216,7 @@ def deidentify_command(options: DeidentifyCommand) -> None:
             tuple(options.keep_metadata or ()),
         ),
         workers=options.workers,
+        scheduler=options.scheduler,
         device=options.device,
         damaged=options.damaged,  # type: ignore[arg-type]  # checked there
     )

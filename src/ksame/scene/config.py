@@ -16,6 +16,7 @@ from ksame.scene.media import DamagePolicy, EncoderConfig
 from ksame.scene.render import FILL, Mask
 from ksame.scene.store import key_of
 from ksame.scene.track import TrackerConfig
+from ksame.scheduling import LOCAL, check_scheduler
 from ksame.version import __version__
 
 MAX_WORKERS = 256
@@ -47,6 +48,8 @@ class JobConfig:
     encoding : EncoderConfig
     workers : int, optional
         Files worked on at the same time; by default as many as keep all processors busy.
+    scheduler : str
+        Where files are worked on: see :func:`ksame.scheduling.open_scheduler`. It changes no byte.
     device : str
         Where heads are invented: see :data:`ksame.models.runtime.DEVICES`.
     damaged : "refuse" or "mask"
@@ -66,6 +69,7 @@ class JobConfig:
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     encoding: EncoderConfig = field(default_factory=EncoderConfig)
     workers: int | None = None
+    scheduler: str = LOCAL
     device: str = "auto"
     damaged: DamagePolicy = "refuse"
 
@@ -75,6 +79,7 @@ class JobConfig:
         Mask(self.masking, self.level)
         if self.workers is not None:
             whole_number("workers", "JobConfig", self.workers, 1, MAX_WORKERS)
+        check_scheduler(self.scheduler)
         if not self.span[0] < self.span[1]:
             raise UsageError(f"--from must come before --to. Got {self.span[0]:g} and {self.span[1]:g} seconds.")
 
@@ -85,7 +90,9 @@ class JobConfig:
 
     def key(self) -> str:
         """Return a hash of everything that decides pixels, the software's version included."""
-        return key_of({n: v for n, v in asdict(self).items() if n not in ("workers", "device")}, __version__)
+        return key_of(
+            {n: v for n, v in asdict(self).items() if n not in ("workers", "scheduler", "device")}, __version__
+        )
 
 
 @dataclass(frozen=True)

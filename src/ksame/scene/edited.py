@@ -13,7 +13,7 @@ from ksame.scene.track.tracks import Tracks
 
 
 def tracks_for(tracks: Path, media: Media) -> Tracks:
-    """Read tracks, refuse those of another recording, and warn of whoever an edit left out or renamed."""
+    """Read tracks, and refuse those of another recording."""
     cast = read_tracks(tracks, media.n_frames if media.exact else 2 * media.n_frames + 1000)
     if cast.size != media.size:
         raise InputError(f"{tracks}: made for pictures of {cast.size}, but {media.path} has {media.size}.")
@@ -21,6 +21,11 @@ def tracks_for(tracks: Path, media: Media) -> Tracks:
         raise InputError(
             f"{tracks}: made for another recording than {media.path}. Name a file that does not exist to look anew."
         )
+    return cast
+
+
+def warn_of_edits(tracks: Path, cast: Tracks) -> None:
+    """Warn of whoever an edit of these tracks left out or renamed."""
     for one in left_out(cast):
         what = one.person if one.confirmed else f"{one.person}, which is perhaps a face,"
         warnings.warn(
@@ -36,4 +41,3 @@ def tracks_for(tracks: Path, media: Media) -> Tracks:
             PrivacyWarning,
             stacklevel=2,
         )
-    return cast

@@ -12,11 +12,12 @@ from threadpoolctl import threadpool_limits
 
 from ksame.arrays import ByteArray
 from ksame.errors import InputError, PrivacyWarning, seed_number
+from ksame.models import RECOGNISERS
 from ksame.models.finisher import finisher
 from ksame.recipes import METHODS
 from ksame.scene.at_risk import stretches
 from ksame.scene.config import JobConfig
-from ksame.scene.decide import decide
+from ksame.scene.decide import JUDGE, decide, file_views
 from ksame.scene.media import Frame
 from ksame.scene.render import Mask, Renderer, rectangle, render_frames
 from ksame.scene.track import find_tracks, join_files
@@ -66,12 +67,13 @@ def deidentify_frames(
             lambda start: given[start:], (width, height), None, config.tracker, still=still, map=pictures.map
         )
         everyone = join_files([cast], config.tracker.same_person)
+        judge = RECOGNISERS[JUDGE].build()
         plan = decide(
-            [(given, cast)],
+            [] if METHODS[config.method].masks else [file_views(given, cast, judge, config)],
             everyone,
             config,
             seed,
-            map_files=lambda work, files, _: [work(file) for file in files],
+            recogniser=judge,
             executor=pictures,
         )
         renderer = Renderer(

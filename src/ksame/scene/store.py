@@ -19,7 +19,7 @@ from typing import Any
 from ksame.errors import OutputError, UsageError
 from ksame.files import write_atomic
 
-TRACKS, PLAN, OUTPUT = "01-tracks", "02-plan", "03-output"
+TRACKS, PLAN, OUTPUT, FAILED = "01-tracks", "02-plan", "03-output", "failed"
 _JOB, _STAGE, _RENAMING = "job.json", "stage.json", "renaming"
 
 
@@ -47,19 +47,16 @@ class Store:
     folder : Path
     seed : int
         Secret.
-    resume : bool
-        Whether values of an earlier run count.
     """
 
     folder: Path
     seed: int
-    resume: bool
 
     @classmethod
     def begin(
         cls, folder: Path, inputs: Sequence[str], key: str, seed: int | None, *, outputs: Sequence[str], resume: bool
     ) -> Store:
-        """Make the folder, or check that an earlier one is for the same job.
+        """Make the folder, or check that an earlier one is for the same job; else nothing in it counts any more.
 
         Parameters
         ----------
@@ -72,6 +69,7 @@ class Store:
         outputs : sequence of str
             Names, in the order of the inputs.
         """
+        folder = folder.absolute()  # workers may be elsewhere
         job: dict[str, Any] = {"inputs": list(inputs), "key": key}
         if resume and can_resume(folder):
             earlier = _read(folder / _JOB)
@@ -81,7 +79,7 @@ class Store:
                     f"{folder}: the interrupted run was with other files or options. Repeat its command with --resume, "
                     "or leave --resume out to begin anew."
                 )
-            return cls(folder, int(earlier["seed"]), resume)
+            return cls(folder, int(earlier["seed"]))
         shutil.rmtree(folder, ignore_errors=True)
         chosen = secrets.randbits(63) if seed is None else seed
         try:
@@ -92,7 +90,7 @@ class Store:
                 f"{folder}: cannot be written ({error.strerror}). Make room, or choose another place for the output."
             ) from error
         _write(folder / _JOB, {**job, "seed": chosen, "outputs": list(outputs)})
-        return cls(folder, chosen, resume)
+        return cls(folder, chosen)
 
     def place(self, stage: str, number: int = 0) -> Path:
         """Return the folder of one stage and file; it is made where it is not there."""
@@ -102,7 +100,7 @@ class Store:
 
     def value(self, stage: str, number: int, key: str) -> dict[str, Any] | None:
         """Return what was noted with a finished value; None if it has to be made, or made from something else."""
-        noted = _read(self.folder / stage / f"{number:06d}" / _STAGE) if self.resume else {}
+        noted = _read(self.folder / stage / f"{number:06d}" / _STAGE)
         return noted["note"] if noted.get("key") == key else None
 
     def finish(self, stage: str, number: int, key: str, note: Mapping[str, Any] | None = None) -> None:
@@ -114,8 +112,12 @@ class Store:
         (self.place(OUTPUT, number) / _RENAMING).touch()
 
     def may_replace(self, number: int) -> bool:
-        """Tell whether what stands under an output's name may be there because of the interrupted run itself."""
-        return self.resume and (self.folder / OUTPUT / f"{number:06d}" / _RENAMING).is_file()
+        """Tell whether what stands under an output's name may be there because of this job itself."""
+        return (self.folder / OUTPUT / f"{number:06d}" / _RENAMING).is_file()
+
+    def note_failed(self, number: int, reason: str) -> None:
+        """Note that nothing could be made of a file."""
+        _write(self.place(FAILED, number) / _STAGE, {"key": "", "note": {"reason": reason}})
 
     def expect(self, name: str, value: str) -> None:
         """Refuse to go on where a value, such as the hash of edited tracks, is not that of the interrupted run."""

@@ -1,6 +1,6 @@
 """Decide what becomes of everyone: people and a configuration in, a plan out.
 
-``decide(files, everyone, config, seed) -> Plan``. For each person it collects up to six views (pieces of frames of
+``decide(views, everyone, config, seed) -> Plan``. For each person it collects up to six views (pieces of frames of
 shape (height, width, 3), meshes of shape (478, 3), embeddings of shape (d,)), deals people out to groups of k, and
 judges the face of every group on the published picture of every member. No thread is started here: pictures are judged
 by the executor that is handed in. A plan is stored by :func:`save_plan`.
@@ -9,14 +9,17 @@ by the executor that is handed in. A plan is stored by :func:`save_plan`.
 from ksame.scene.decide.judge import Judge
 from ksame.scene.decide.neutral import neutral_of
 from ksame.scene.decide.plan import Decision, JudgeRecord, Plan, Treatment, treatments
-from ksame.scene.decide.stage import SOMEONE_ELSE, check_method, decide, make_plan
+from ksame.scene.decide.stage import JUDGE, SOMEONE_ELSE, check_method, decide, file_views, make_plan
 from ksame.scene.decide.storage import load_plan, save_plan
 from ksame.scene.decide.subject import Subject, View
 from ksame.scene.decide.surrogates import Group, choose_surrogates
+from ksame.scene.decide.views import FileViews
 
 __all__ = [
+    "JUDGE",
     "SOMEONE_ELSE",
     "Decision",
+    "FileViews",
     "Group",
     "Judge",
     "JudgeRecord",
@@ -27,6 +30,7 @@ __all__ = [
     "check_method",
     "choose_surrogates",
     "decide",
+    "file_views",
     "load_plan",
     "make_plan",
     "neutral_of",

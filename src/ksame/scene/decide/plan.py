@@ -83,6 +83,14 @@ class Plan:
         replaced = [name for name, decision in self.decisions.items() if decision.treatment is Treatment.REPLACE]
         return smallest_sharing((self.groups[name], self.counted.get(name)) for name in replaced if name not in shown)
 
+    def only(self, people: Collection[str]) -> Plan:
+        """Return the plan for some of the people: the others are not published, and nobody is hidden among them."""
+        decisions = {name: value for name, value in self.decisions.items() if name in people}
+        groups = {name: value for name, value in self.groups.items() if name in people}
+        likeness = {name: value for name, value in self.likeness.items() if name in people}
+        counted = {name: value for name, value in self.counted.items() if name in people}
+        return Plan(decisions, groups, likeness, counted, self.judge)
+
 
 def treatments(
     people: Sequence[str],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import lru_cache
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from ksame.arrays import FloatArray
 from ksame.errors import whole_number
 from ksame.heads.surrogate import modelled
 from ksame.methods import Method, Problem
-from ksame.models import RECOGNISERS
+from ksame.models import Recogniser
 from ksame.models.finisher import finisher
 from ksame.progress import Progress, silent
 from ksame.recipes import METHODS, for_scenes
@@ -36,17 +37,15 @@ SOMEONE_ELSE = "someone-else"
 JUDGE = "sface"
 """The recogniser that judges, out of ``RECOGNISERS``."""
 MAX_K = 1_000_000
-MapFiles = Callable[[Callable[[Any], FileViews], Sequence[Any], str], list[FileViews]]
-"""Does something with every file, perhaps several at a time, and says what it is doing; results are in order."""
 
 
 def decide(
-    files: Sequence[tuple[Iterable[Frame], Tracks]],
+    views: Sequence[FileViews],
     everyone: People,
     config: JobConfig,
     seed: int,
     *,
-    map_files: MapFiles,
+    recogniser: Recogniser,
     executor: Executor,
     progress: Progress = silent,
 ) -> Plan:
@@ -54,16 +53,16 @@ def decide(
 
     Parameters
     ----------
-    files : sequence of (iterable of Frame, Tracks)
-        Frames are gone through once, up to the last that is needed.
+    views : sequence of FileViews
+        What each file shows of everyone, see :func:`file_views`; masks need none.
     everyone : People
         Who is who in these files.
     config : JobConfig
     seed : int
-    map_files : callable
-        Collects views of several files at a time.
+    recogniser : Recogniser
+        Judges.
     executor : Executor
-        Judges pictures several at a time. The plan does not depend on the number of threads of either.
+        Judges pictures several at a time. The plan does not depend on the number of its threads.
     """
     wishes = treatments(
         everyone.people,
@@ -76,14 +75,17 @@ def decide(
     rng = np.random.default_rng(seed)
     if METHODS[config.method].masks:
         return make_plan(wishes, (), None, rng, config, executor)
-    judge = Judge(RECOGNISERS[JUDGE].build(), finisher(config.device), config.cover)
-    confirmation = PersonConfirmation(config.tracker.detector)
-
-    def views(file: tuple[Iterable[Frame], Tracks]) -> FileViews:
-        return collect_views(*file, judge.recogniser, confirmation)
-
-    subjects = subjects_of(map_files(views, files, "reading faces"), everyone)
+    subjects = subjects_of(views, everyone)
+    judge = Judge(recogniser, finisher(config.device), config.cover)
     return make_plan(wishes, subjects, judge, rng, config, executor, progress)
+
+
+def file_views(frames: Iterable[Frame], cast: Tracks, recogniser: Recogniser, config: JobConfig) -> FileViews:
+    """Return what one file shows of everyone; frames are gone through once, up to the last that is needed."""
+    return collect_views(frames, cast, recogniser, _confirmation(config.tracker.detector))
+
+
+_confirmation = lru_cache(maxsize=1)(PersonConfirmation)  # one for all files: it may be used from several threads
 
 
 def check_method(method: str, k: int) -> None:

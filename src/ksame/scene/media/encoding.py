@@ -157,7 +157,7 @@ def video_settings(codec: str, encoding: EncoderConfig, media: Media) -> VideoSe
 
     No encoder is allowed frames that are coded out of order (B-frames): then the packets of independent segments
     follow each other without a shift of their decoding times. x264's macroblock tree is off: with it, the same frames
-    sometimes give other bytes. H.264 and HEVC refuse odd sizes at 4:2:0; those are
+    sometimes give other bytes, as they do with several threads under a limit of the bit rate. H.264 and HEVC refuse odd sizes at 4:2:0; those are
     written at 4:4:4, which VLC, mpv, Chrome and everything built on FFmpeg play. Windows Media Video 8 refuses them
     too; its predecessor MPEG-4 version 3 does not.
 
@@ -171,11 +171,12 @@ def video_settings(codec: str, encoding: EncoderConfig, media: Media) -> VideoSe
     quality = str(_QUALITY.get(codec) if encoding.quality is None else encoding.quality)
     rate = _max_rate(media, codec) if encoding.quality is None else None
     limit = {} if rate is None else {"maxrate": str(rate), "bufsize": str(rate // 2)}
+    threads = "1" if limit else THREADS  # several spend what a limit leaves in the order in which they come to it
     if codec == "h264":
-        options = {"preset": encoding.speed, "crf": quality, "a53cc": "0", "bf": "0", "mbtree": "0", "threads": THREADS}
+        options = {"preset": encoding.speed, "crf": quality, "a53cc": "0", "bf": "0", "mbtree": "0", "threads": threads}
         return VideoSettings("libx264", pixel_format, options | limit, colours)
     if codec == "hevc":
-        params = f"bframes=0:pools={THREADS}:frame-threads=2:log-level=none:info=0"
+        params = f"bframes=0:pools={threads}:frame-threads={1 if limit else 2}:log-level=none:info=0"
         if rate is not None:
             kilobits = max(1, rate // 1000)
             params += f":vbv-maxrate={kilobits}:vbv-bufsize={max(1, kilobits // 2)}"

@@ -65,7 +65,7 @@ class Output:
     ) -> None:
         self._media = media
         self._destination = Path(destination)
-        self._temporary = self._destination.with_name(f".{self._destination.name}.part")
+        self._temporary = _part(self._destination)
         self._work = work.path
         self._force = force
         self._ended = False
@@ -185,6 +185,15 @@ def check_requests(
                     f"{source.path}: the --region {x:g},{y:g},{width:g},{height:g} lies outside its picture of "
                     f"{source.size[0]}x{source.size[1]} pixels. Correct it, or work on this file apart."
                 )
+
+
+def _part(destination: Path) -> Path:
+    return destination.with_name(f".{destination.name}.part")
+
+
+def remove_part(destination: Path) -> None:
+    """Remove what a process that was killed left of an output that nobody will write."""
+    _remove(_part(destination))
 
 
 def _try_writing(destination: Path, temporary: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -139,6 +139,13 @@ class People:
     def keys(self, name: str) -> list[Key]:
         """Return where a person is."""
         return self._keys.get(name, [])
+
+    def only(self, files: Iterable[int]) -> People:
+        """Return who is in some of the files, which are numbered anew."""
+        numbers = {old: new for new, old in enumerate(files)}
+        names = {(numbers[n], local): name for (n, local), name in self.names.items() if n in numbers}
+        left = set(names.values())
+        return People(names, self.unmatched & left, self.unconfirmed & left)
 
 
 def join_files(files: Sequence[Tracks], same_person: float) -> People:

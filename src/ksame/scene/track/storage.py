@@ -127,7 +127,9 @@ def load_tracks(folder: Path) -> Tracks | None:
         if (index["schema"], index["version"]) != (SCHEMA, VERSION):
             raise ValueError(f"{index['schema']} version {index['version']}, not {SCHEMA} version {VERSION}")
         total = sum(int(track["length"]) for track in index["tracks"])
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r" if total else None) for name in SHAPES}
+        # Every mapped array keeps a file open: a batch of photographs, with a row or two each, would have too many.
+        mapped = total and int(index["n_frames"]) > 1
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r" if mapped else None) for name in SHAPES}
         for name, (shape, dtype) in SHAPES.items():
             if arrays[name].shape != (total, *shape) or arrays[name].dtype != dtype:
                 raise ValueError(f"{name}.npy has the shape {arrays[name].shape}, expected {(total, *shape)}")

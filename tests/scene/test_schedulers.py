@@ -1,0 +1,253 @@
+"""Work in threads, in processes and on a Dask cluster gives the same bytes; a worker that dies loses nothing."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from PIL import Image
+
+import ksame
+from ksame.errors import InputError, KsameError, UsageError
+from ksame.scene.config import Job, JobConfig
+from ksame.scene.job import run
+from ksame.scene.release import ReleaseOptions
+from ksame.scene.stages import JobFile, StageRun, WriteTask, view_file, write_file
+from ksame.scene.store import Store
+from ksame.scene.workers import CancelledError, CancelToken, Tools
+from ksame.scheduling import check_scheduler, open_scheduler
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'ksame[cluster]'")
+SAMPLES = files("ksame.data") / "samples"
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A Dask cluster that was there before, with two workers of one thread."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    """Two photographs and a clip of six frames."""
+    folder = tmp_path_factory.mktemp("originals")
+    for name in ("f00.jpg", "m12.jpg"):
+        with Image.open(str(SAMPLES / name)) as picture:
+            picture.resize((240, 240)).save(folder / name)
+    with av.open(str(SAMPLES / "two-people.mp4")) as film, av.open(str(folder / "clip.mp4"), "w") as clip:
+        stream = clip.add_stream("libx264", rate=25, options={"crf": "20"})
+        stream.width, stream.height = 320, 240
+        for i, frame in enumerate(film.decode(video=0)):
+            if i == 6:
+                break
+            small = frame.reformat(width=320, height=240, format="yuv420p")
+            small.pts, small.time_base = i, Fraction(1, 25)
+            clip.mux(stream.encode(small))
+        clip.mux(stream.encode(None))
+    return folder
+
+
+def deidentify(originals, output, scheduler="local", *, seen=None, **config):
+    def note(what, done, total):
+        if seen is not None:
+            seen.append((what, done, total))
+
+    return ksame.deidentify_media(
+        originals,
+        output,
+        config=JobConfig(k=2, scheduler=scheduler, workers=2, **config),
+        options=ReleaseOptions(keep_names=True),
+        seed=3,
+        on_progress=note,
+    )
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def serial(originals, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("serial") / "out"
+    deidentify(originals, folder)
+    return contents(folder)
+
+
+@pytest.mark.parametrize("scheduler", ["processes", "tcp"])
+def test_processes_and_a_cluster_write_the_same_bytes_as_threads(scheduler, originals, serial, cluster, tmp_path):
+    seen = []
+    address = cluster.scheduler_address if scheduler == "tcp" else scheduler
+    release = deidentify(originals, tmp_path / "out", address, seen=seen)
+    assert release.certificate.counts.replaced > 0
+    assert contents(tmp_path / "out") == serial
+    assert set(serial) == {*(path.name for path in originals.iterdir()), "certificate.json"}
+    for stage in ("detecting faces", "reading faces", "writing"):
+        assert [done for what, done, total in seen if what == stage and total == 3] == [0, 1, 2, 3]
+    assert not list(tmp_path.glob(".*")), "the work in progress is gone"
+    assert all(file.source.is_relative_to(originals) for file in release.files)
+
+
+def square_slowly(folder, number):
+    """Say who works on a number, and take a while the first time."""
+    mark = Path(folder) / f"{number}-{os.getpid()}"
+    again = any(Path(folder).glob(f"{number}-*"))
+    mark.touch()
+    time.sleep(0.05 if again else 1.0)
+    return number**2
+
+
+def always_dies(number):
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path):
+    def kill_one():
+        while not (working := list(tmp_path.glob("0-*"))):
+            time.sleep(0.01)
+        os.kill(int(working[0].name.split("-")[1]), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    with open_scheduler(cluster.scheduler_address) as scheduler:
+        squares = scheduler.map(partial(square_slowly, str(tmp_path)), range(6), "squaring")
+    killer.join()
+    assert squares == [0, 1, 4, 9, 16, 25]
+    assert len(list(tmp_path.glob("0-*"))) == 2, "two workers had it, one after the other"
+
+
+def test_what_kills_every_worker_is_left_out_and_named(cluster):
+    with open_scheduler(cluster.scheduler_address) as scheduler:
+        numbers = scheduler.map(always_dies, range(3), "counting")
+    assert numbers[0] == 0
+    assert numbers[2] == 2
+    assert isinstance(numbers[1], InputError)
+    assert "every worker that was given it died" in str(numbers[1])
+
+
+def test_a_worker_killed_while_it_writes_changes_no_byte(originals, serial, cluster, tmp_path, monkeypatch):
+    """The worker dies when its output has its name, before anybody was told: it is not written again."""
+    monkeypatch.setattr("ksame.scene.job.write_file", write_and_die)
+    deidentify(originals, tmp_path / "out", cluster.scheduler_address)
+    assert (tmp_path / "died").read_text() == "m12.jpg"
+    assert contents(tmp_path / "out") == serial
+    assert not list(tmp_path.glob(".*"))
+
+
+def write_and_die(run, task):
+    died = run.store.folder.parent / "died"
+    result = write_file(run, task)
+    if task.file.source.name == "m12.jpg" and not died.exists():
+        died.write_text("m12.jpg")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return result
+
+
+def fails_for_one(run, task):
+    if task.file.source.name == "m12.jpg":
+        task.file.output.with_name(f".{task.file.output.name}.part").write_bytes(b"half")
+        raise InputError(f"{task.file}: gone")
+    return write_file(run, task)
+
+
+def test_a_file_that_fails_while_it_is_written_is_left_out_and_hides_nobody(originals, tmp_path, monkeypatch):
+    whole = deidentify(originals, tmp_path / "whole")
+    monkeypatch.setattr("ksame.scene.job.write_file", fails_for_one)
+    release = deidentify(originals, tmp_path / "out")
+    assert [path.name for path in release.failed] == ["m12.jpg"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["certificate.json", "clip.mp4", "f00.jpg"]
+    counts, before = release.certificate.counts, whole.certificate.counts
+    assert counts.people < before.people
+    assert counts.unreadable == 1
+    assert set(release.result.plan.decisions) == {name for file in release.files for name in file.people}
+
+
+def test_what_is_sent_back_is_small(tmp_path):
+    """Views have a few hundred pixels, however large the picture is."""
+    with Image.open(str(SAMPLES / "f00.jpg")) as picture:
+        picture.resize((2400, 2400)).save(tmp_path / "large.png")
+    job = Job([(tmp_path / "large.png", tmp_path / "out.png")], tmp_path / "work", JobConfig(), seed=1)
+    sent = []
+
+    def keep(run, file):
+        views = view_file(run, file)
+        sent.append((pickle.dumps((run, file)), pickle.dumps(views)))
+        return views
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ksame.scene.job.view_file", keep)
+        run(job)
+    (there, back), *_ = sent
+    assert len(there) < 10_000
+    assert 1_000 < len(back) < 1_000_000
+
+
+def test_work_for_a_run_that_is_over_stops(tmp_path):
+    Image.fromarray(np.zeros((64, 64, 3), np.uint8)).save(tmp_path / "a.png")
+    job = Job([(tmp_path / "a.png", tmp_path / "b.png")], tmp_path / "work")
+    store = Store.begin(job.work, [], "", 1, outputs=[], resume=False)
+    token = CancelToken(store.folder / "running").begin()
+    stages = StageRun(job, store, Tools(token))
+    file = JobFile(0, tmp_path / "a.png", tmp_path / "b.png", "refuse").opened()
+    stages.check(file)
+    with pytest.raises(InputError, match="a worker sees another file there"):
+        stages.check(replace(file, fingerprint="another"))
+    CancelToken(store.folder / "running").begin()  # another run goes on with this job
+    for orphan in (stages, pickle.loads(pickle.dumps(stages))):  # noqa: S301
+        with pytest.raises(CancelledError):
+            write_file(orphan, WriteTask(file, {}, {}, "key"))
+    store.remove()
+    with pytest.raises(UsageError, match="must see the same files under the same paths"):
+        stages.check(file)
+    assert not (tmp_path / "b.png").exists()
+
+
+def raise_usage(number):
+    raise UsageError("no such thing")
+
+
+def test_other_errors_end_the_work_and_stop_the_rest(cluster):
+    for name in ("local", cluster.scheduler_address):
+        stopped = []
+        with open_scheduler(name, 2) as scheduler, pytest.raises(UsageError, match="no such thing"):
+            scheduler.map(raise_usage, range(3), "failing", stop=lambda: stopped.append(True))  # noqa: B023
+        assert stopped == [True]
+
+
+def test_a_scheduler_that_is_not_there_is_named_with_the_next_step(monkeypatch):
+    monkeypatch.setattr("ksame.scheduling._PATIENCE", 1)
+    with pytest.raises(UsageError, match="no Dask scheduler answers there. Start one with 'dask scheduler'"):
+        with open_scheduler("tcp://127.0.0.1:1"):
+            pass
+    with pytest.raises(UsageError, match="must be local, processes or the address tcp://HOST:PORT. Got 'slurm'"):
+        check_scheduler("slurm")
+    with pytest.raises(UsageError, match="--scheduler must be"):
+        JobConfig(scheduler="dask")
+
+
+def test_a_scheduler_without_workers_is_named(monkeypatch):
+    monkeypatch.setattr("ksame.scheduling._PATIENCE", 1)
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=50) as empty:
+        with pytest.raises(UsageError, match="has no workers. Start some with 'dask worker"):
+            with open_scheduler(empty.scheduler_address):
+                pass
+
+
+def test_without_dask_the_install_command_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with pytest.raises(KsameError, match=r"needs Dask: pip install 'ksame\[cluster\]'"):
+        with open_scheduler("processes"):
+            pass
