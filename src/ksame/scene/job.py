@@ -133,8 +133,9 @@ def find_people(job: Job, *, progress: Progress = silent) -> tuple[list[tuple[Me
 def _run(run: _Run, files: list[JobFile], failed: dict[Path, str]) -> JobResult:
     casts = _track_all(run, files, failed)
     files = [file for file in files if file.number in casts]
-    run.tools.recogniser.forget()  # deciding loads the recogniser that judges
+    run.tools.forget()
     files, everyone, plan, key = _decide(run, files, casts, failed)
+    run.tools.forget()
     give_back_memory()
     tasks = []
     for index, file in enumerate(files):

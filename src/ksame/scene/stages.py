@@ -36,7 +36,7 @@ from ksame.scene.render import (
     render_frames,
 )
 from ksame.scene.result import FileResult
-from ksame.scene.store import OUTPUT, TRACKS, Store, can_resume, key_of
+from ksame.scene.store import OUTPUT, TRACKS, VIEWS, Store, can_resume, key_of
 from ksame.scene.track import find_tracks, load_tracks, save_tracks
 from ksame.scene.track.tracks import Tracks, in_order
 from ksame.scene.workers import CancelledError, Tools
@@ -150,9 +150,10 @@ def cast_of(run: StageRun, file: JobFile) -> Tracks:
 
 
 def view_file(run: StageRun, file: JobFile) -> FileViews:
-    """Return what one file shows of everyone: pieces of a few hundred pixels."""
+    """Return what one file shows of everyone: pieces of a few hundred pixels, which lie in the store."""
     run.check(file)
-    return file_views(Frames(file.media), cast_of(run, file), run.tools.judge, run.config)
+    views = file_views(Frames(file.media), cast_of(run, file), run.tools.judge, run.config)
+    return views.stored(run.store.place(VIEWS, file.number).absolute())
 
 
 def write_file(run: StageRun, task: WriteTask) -> FileResult:

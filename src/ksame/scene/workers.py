@@ -103,6 +103,11 @@ class Tools:
         """Judges surrogates."""
         return RECOGNISERS[JUDGE].build()
 
+    def forget(self) -> None:
+        """Give the recognisers' memory back until they are needed again."""
+        for name in ("recogniser", "judge"):
+            self.__dict__.pop(name, None)
+
     def __reduce__(self) -> tuple[Callable[[CancelToken], Tools], tuple[CancelToken]]:
         return _worker_tools, (self.token,)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
 
 from ksame.arrays import ByteArray, FloatArray
 
@@ -13,7 +16,8 @@ class View:
 
     Attributes
     ----------
-    pixels : ndarray of shape (height, width, 3)
+    pixels : ndarray of shape (height, width, 3), or Path
+        Or the file that holds them: those of thousands of people do not fit into memory.
     points : ndarray of shape (478, 3)
         In pixels of the piece.
     neutral : ndarray of shape (478, 3)
@@ -22,10 +26,19 @@ class View:
         Of the original, by the judging recogniser.
     """
 
-    pixels: ByteArray
+    pixels: ByteArray | Path
     points: FloatArray
     neutral: FloatArray
     embedding: FloatArray
+
+    def picture(self) -> ByteArray:
+        """Return a copy of the pixels."""
+        return np.array(np.load(self.pixels) if isinstance(self.pixels, Path) else self.pixels, dtype=np.uint8)
+
+    def stored(self, file: Path) -> View:
+        """Return the view with its pixels in a file, (``.npy``)."""
+        np.save(file, self.pixels)
+        return replace(self, pixels=file)
 
 
 @dataclass(frozen=True, eq=False)

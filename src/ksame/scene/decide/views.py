@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -63,6 +64,15 @@ class FileViews:
     views: dict[str, tuple[View, ...]]
     readings: dict[str, list[Reading]]
     confirmed: set[str]
+
+    def stored(self, folder: Path) -> FileViews:
+        """Return the same with the pixels of all views in a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        views = {
+            name: tuple(view.stored(folder / f"{name}-{i}.npy") for i, view in enumerate(taken))
+            for name, taken in self.views.items()
+        }
+        return replace(self, views=views)
 
 
 def collect_views(
