@@ -37,7 +37,7 @@ class View:
 
     def stored(self, file: Path) -> View:
         """Return the view with its pixels in a file, (``.npy``)."""
-        np.save(file, self.pixels)
+        np.save(file, self.picture())
         return replace(self, pixels=file)
 
 
