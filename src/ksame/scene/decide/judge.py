@@ -50,5 +50,13 @@ class Judge:
         return self.recogniser.embed(out, five_points(placed))
 
     def likeness(self, person: Subject, surrogate: Surrogate) -> float:
-        """Return the highest cosine, over a person's views, between the original and the view with a surrogate."""
-        return max(float(self.embed(view, surrogate) @ view.embedding) for view in person.views)
+        """Return the highest cosine, over a person's views, between the original and the view with a surrogate.
+
+        Where they are recognised in one view, the others are not looked at.
+        """
+        highest = -1.0
+        for view in person.views:
+            highest = max(highest, float(self.embed(view, surrogate) @ view.embedding))
+            if highest > self.limit:
+                break
+        return highest

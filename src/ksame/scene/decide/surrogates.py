@@ -45,6 +45,8 @@ class SearchConfig:
         How often candidates are drawn for a group at most, before somebody in it is moved or masked.
     tries : int
         Faces that are judged for a group out of each draw.
+    at_a_time : int
+        People who are judged before a face is given up for good.
     exchanges : int
         People who are asked to take the place of somebody who leaves a group.
     """
@@ -58,6 +60,7 @@ class SearchConfig:
     candidates: int = 12
     draws: int = 8
     tries: int = 16
+    at_a_time: int = 4
     exchanges: int = 8
 
 
@@ -169,14 +172,11 @@ class _Search:
         return [group for group in groups if group.likeness]
 
     def _with_more_candidates(self, group: _Shared) -> _Shared:
-        """Draw again for a group as long as somebody is recognised in its best face."""
-        members = list(group.likeness)
+        """Draw again for a group as long as somebody is recognised in its best face; most faces are soon given up."""
         for _ in range(SEARCH.draws - 1):
             if not self._recognised(group):
                 break
-            drawn = self._draw(SEARCH.candidates)
-            order = _by_cost(list(range(len(drawn))), self._predicted_cost(drawn), members)
-            group = self._best(members, [drawn[j] for j in order[: SEARCH.tries]], group)
+            group = self._best(list(group.likeness), self._draw(SEARCH.candidates), group)
         return group
 
     def _move_recognised(self, groups: list[_Shared]) -> None:
@@ -230,17 +230,22 @@ class _Search:
                 best = self._shared(members, face)
             else:
                 hard = self._recognised(best)
-                tried = self._shared(hard, face)
-                if len(self._recognised(tried)) == len(hard):
-                    continue
-                rest = self._shared([person for person in members if person not in hard], face)
-                group = _Shared(face, {person: (tried.likeness | rest.likeness)[person] for person in members})
-                best = min(best, group, key=self._rank)
+                better = self._better(face, hard, [person for person in members if person not in hard])
+                best = best if better is None else better
             if not self._recognised(best):
                 break
         if best is None:
             raise ValueError("A group needs at least one candidate.")
         return best
+
+    def _better(self, face: Surrogate, hard: Sequence[int], others: Sequence[int]) -> _Shared | None:
+        """Return a face with all members if fewer of them are recognised in it than are ``hard``."""
+        group = self._shared(hard, face)
+        for i in range(0, len(others) + 1, SEARCH.at_a_time):
+            if len(self._recognised(group)) >= len(hard):
+                return None
+            group.likeness.update(self._shared(others[i : i + SEARCH.at_a_time], face).likeness)
+        return group if len(self._recognised(group)) < len(hard) else None
 
     def _rank(self, group: _Shared) -> tuple[int, float]:
         return len(self._recognised(group)), max(group.likeness.values())
