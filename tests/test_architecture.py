@@ -42,6 +42,7 @@ ORDER = (
     "papers",
     "scale",
     "vault",
+    "bench",
     "app",
     "__main__",
 )

@@ -44,6 +44,10 @@ COMMANDS = {
         "ksame.app.models:app",
         "List, pull and verify the pretrained networks.",
     ),
+    "bench": (
+        "ksame.app.bench:bench_command",
+        "Measure how fast ksame is, each time beside a yardstick in the same run.",
+    ),
     "demo": (
         "ksame.app.demo:demo_command",
         "Release people who do not exist and one real photograph, attack the result; then de-identify a film.",
