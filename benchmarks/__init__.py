@@ -1,1 +1,1 @@
-"""Measurements of speed and loss, each a module that can be run by itself."""
+"""Research: measurements of loss, privacy and use, each a module that says what it needs; for speed: ``ksame bench``."""

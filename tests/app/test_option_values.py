@@ -39,6 +39,7 @@ BASES = {
     "reproduce": ("newton2005", "-o", "out", "--faces", "{nothing}"),
     "demo": ("-o", "out", "--people", "4", "-k", "2"),
     "methods": (),
+    "bench": ("no-such-benchmark",),
     "models list": (),
     "models pull": ("no-such-model",),
     "models verify": ("no-such-model",),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -61,7 +60,9 @@ def bench_command(
     }
     if output is not None:
         make_folder(output)
-        write_atomic(output / PAGE, page(rows, where, " ".join(["ksame", *sys.argv[1:]])).encode())
+        flags = {"--full": full, "--tiny": tiny, "--install": install}
+        command = " ".join(["ksame bench", *(names or ()), *(flag for flag, given in flags.items() if given)])
+        write_atomic(output / PAGE, page(rows, where, command).encode())
         write_json(output / NUMBERS, content)
     if as_json:
         talk.emit(content)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from ksame.errors import KsameError
+from ksame.errors import InputError, KsameError
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -43,6 +43,10 @@ class Settings:
     rounds: int = 3
     install: bool = False
     clip: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.clip is not None and not self.clip.is_file():
+            raise InputError(f"{self.clip}: no such recording. Give --clip a file.")
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,6 @@ def photographs(settings: Settings) -> Iterator[Comparison]:
 
 def video(settings: Settings) -> Iterator[Comparison]:
     """De-identify a recording: the sample, or the user's own."""
-    if settings.clip is not None and not settings.clip.is_file():
-        raise InputError(f"{settings.clip}: no such recording. Give --clip a file.")
     source = settings.clip or files("ksame.data") / "samples" / "two-people.mp4"
     with tempfile.TemporaryDirectory() as name:
         clip = Path(name) / f"clip{Path(source.name).suffix}"

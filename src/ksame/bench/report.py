@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_info
+
 from ksame.bench.base import Comparison
 from ksame.version import software
 
@@ -15,13 +17,15 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "scikit-image", "opencv-python-he
 
 
 def machine() -> dict[str, Any]:
-    """Return what the seconds depend on: processor, cores, how busy they are, versions."""
+    """Return what the seconds depend on: processor, cores, how busy they are, threads of NumPy, versions."""
+    threads = [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "cores": os.cpu_count(),
         "load": None if load is None else round(load, 1),
+        "blas_threads": max(threads, default=None),
         "software": software(*_PACKAGES),
     }
 
@@ -71,7 +75,7 @@ the yardstick's time by that of ksame: below 1 the yardstick is faster. Ratios d
 does, so measure on your own; *by CPU time* counts the processor time of all threads and processes, which other
 programs disturb less.
 
-{system}, {processor}, {cores} cores, load {load} at the start. {versions}.
+{system}, {processor}, {cores} cores, load {load} at the start, {blas_threads} BLAS threads. {versions}.
 
 {table}
 

@@ -18,6 +18,7 @@ import platformdirs
 from numpy.typing import NDArray
 
 from ksame.bench.base import MissingYardstickError, Timed
+from ksame.models.store import default_offline
 
 _BIN, _SUFFIX = ("Scripts", ".exe") if sys.platform == "win32" else ("bin", "")
 
@@ -49,6 +50,8 @@ class Yardstick:
         if not (self.folder / "complete").exists():
             if not install:
                 raise MissingYardstickError(f"{self.requirement} ({self.licence}) is not installed; add --install")
+            if default_offline():
+                raise MissingYardstickError(f"{self.requirement} is not installed, and KSAME_OFFLINE forbids downloads")
             self._install()
         return program
 
