@@ -1,1 +1,1 @@
-"""Research: measurements of loss, privacy and use, each a module that says what it needs; for speed: ``ksame bench``."""
+"""Research: measurements of loss, privacy and use; each module says what it needs. For speed: ``ksame bench``."""
