@@ -23,7 +23,7 @@ from contextlib import redirect_stdout
 {}
 print(json.dumps(sorted({{name.partition(".")[0] for name in sys.modules}})))
 """
-HELP = """
+CALL = """
 from ksame.app.cli import main
 sys.argv = ["ksame", *{!r}]
 try:
@@ -40,7 +40,7 @@ def loaded(code: str) -> set[str]:
     return set(json.loads(done.stdout))
 
 
-@pytest.mark.parametrize("code", ["import ksame", HELP.format(["--help"]), HELP.format(["--version"])])
+@pytest.mark.parametrize("code", ["import ksame", CALL.format(["--help"]), CALL.format(["--version"])])
 def test_a_start_loads_nothing_heavy(code):
     found = loaded(code)
     assert "ksame" in found
@@ -50,7 +50,13 @@ def test_a_start_loads_nothing_heavy(code):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_a_command_loads_nothing_heavy(name):
     allowed = {"cv2"} if name in FROM_REGISTRIES else set()
-    assert loaded(HELP.format([name, "--help"])) & set(HEAVY) <= allowed
+    assert loaded(CALL.format([name, "--help"])) & set(HEAVY) <= allowed
+
+
+def test_masking_a_photograph_loads_only_what_finds_faces(tmp_path):
+    photograph = Path(ksame.__file__).parent / "data" / "samples" / "m12.jpg"
+    words = ["deidentify", str(photograph), "-o", str(tmp_path / "safe.jpg"), "-m", "blur"]
+    assert loaded(CALL.format(words)) & set(HEAVY) == {"cv2", "onnxruntime"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
