@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import ksame
-from ksame.app.cli import COMMANDS, load
+from ksame.app.cli import COMMANDS, app, load
+from ksame.errors import ExitCode
 
 HEAVY = ("cv2", "scipy", "sklearn", "skimage", "onnxruntime", "matplotlib")
 FROM_REGISTRIES = {"release", "deidentify", "people", "audit"}
@@ -57,6 +59,16 @@ def test_masking_a_photograph_loads_only_what_finds_faces(tmp_path):
     photograph = Path(ksame.__file__).parent / "data" / "samples" / "m12.jpg"
     words = ["deidentify", str(photograph), "-o", str(tmp_path / "safe.jpg"), "-m", "blur"]
     assert loaded(CALL.format(words)) & set(HEAVY) == {"cv2", "onnxruntime"}
+
+
+def test_an_interruption_while_a_command_is_loaded_is_said(monkeypatch):
+    def interrupt(name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ksame.app.cli.load", interrupt)
+    result = CliRunner().invoke(app, ["methods"])
+    assert result.exit_code == ExitCode.INTERRUPTED
+    assert "interrupted; nothing was written" in result.stderr
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from ksame.errors import ExitCode
 from ksame.version import __version__
 
 COMMANDS = {
@@ -72,7 +73,11 @@ class _Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the name, the command and what is left of the arguments."""
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command and load(str(name)), rest
+        try:
+            return name, command and load(str(name)), rest
+        except KeyboardInterrupt:  # no command is there yet that would say so
+            typer.echo("interrupted; nothing was written.", err=True)
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 app = typer.Typer(
