@@ -1,1 +1,1 @@
-"""Measurements of speed and loss, each a module that can be run by itself."""
+"""Research: measurements of loss, privacy and use; each module says what it needs. For speed: ``ksame bench``."""

@@ -1,9 +1,17 @@
-"""Run every benchmark: ``make bench``, or ``python -m benchmarks NAME``."""
+"""Everything that needs no portraits: ``make bench``; or modules by name: ``python -m benchmarks NAME``.
+
+``ksame bench`` measures speed beside yardsticks. The modules here are research; each says in its first lines what it
+needs.
+"""
 
 import importlib
 import sys
 
-ALL = ("grouping_speed", "linear_time")
+from ksame.app.cli import app
 
-for name in sys.argv[1:] or ALL:
+WITHOUT_DATA = ("grouping_speed", "linear_time")
+
+if not sys.argv[1:]:
+    app(["bench"], standalone_mode=False)
+for name in sys.argv[1:] or WITHOUT_DATA:
     importlib.import_module(f"benchmarks.{name}").main()

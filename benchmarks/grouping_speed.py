@@ -9,29 +9,10 @@ import time
 
 import numpy as np
 
+from ksame.bench.face_sets import plain_loop
 from ksame.methods import KSame, Problem
 
 KS = (2, 3, 5, 10, 50, 100)
-
-
-def plain_loop(pixels: np.ndarray, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Newton et al. (2005, Fig. 4), line by line: pick a face, measure all that are left, average the nearest k."""
-    n = len(pixels)
-    released = np.empty_like(pixels)
-    labels = np.empty(n, dtype=np.intp)
-    left = list(range(n))
-    group = 0
-    while left:
-        if len(left) < 2 * k:
-            k = len(left)
-        centre = left[rng.integers(len(left))]
-        distances = [np.sqrt(((pixels[j] - pixels[centre]) ** 2).sum()) for j in left]
-        nearest = [left[i] for i in np.argsort(distances, kind="stable")[:k]]
-        released[nearest] = pixels[nearest].mean(axis=0)
-        labels[nearest] = group
-        left = [j for j in left if j not in nearest]
-        group += 1
-    return released, labels
 
 
 def main(n: int = 805, d: int = 13_266, rounds: int = 3) -> float:

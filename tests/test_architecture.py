@@ -43,6 +43,7 @@ ORDER = (
     "papers",
     "scale",
     "vault",
+    "bench",
     "app",
     "__main__",
 )

@@ -4,11 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from ksame import METHODS
-from ksame.app.cli import app
+from ksame.app import cli
 from ksame.errors import ExitCode
 
 VALUES = ("inf", "-inf", "nan", "1e300", "-1", "100000000000", "9" * 5000, "0x10", "\u00b2", "")
@@ -40,6 +39,7 @@ BASES = {
     "reproduce": ("newton2005", "-o", "out", "--faces", "{nothing}"),
     "demo": ("-o", "out", "--people", "4", "-k", "2"),
     "methods": (),
+    "bench": ("no-such-benchmark",),
     "models list": (),
     "models pull": ("no-such-model",),
     "models verify": ("no-such-model",),
@@ -47,15 +47,15 @@ BASES = {
 """Calls that are right but for what they are to read, so that a wrong number must be noticed before."""
 
 
-def commands(group, prefix=""):
-    for name, command in group.commands.items():
+def commands(named, prefix=""):
+    for name, command in named.items():
         if hasattr(command, "commands"):
-            yield from commands(command, f"{prefix}{name} ")
+            yield from commands(command.commands, f"{prefix}{name} ")
         else:
             yield f"{prefix}{name}", command
 
 
-COMMANDS = dict(commands(typer.main.get_command(app)))
+COMMANDS = dict(commands({name: cli.load(name) for name in cli.COMMANDS}))
 PARAMETERS = [
     pytest.param(name, parameter, id=f"{name} {parameter.name}")
     for name, command in COMMANDS.items()
@@ -107,7 +107,7 @@ def spelt(name, values=VALUES):
 
 def outcome(words, allowed):
     """Return what is wrong with how a call ended, or None; then clear away whatever it rightly wrote."""
-    result = CliRunner().invoke(app, words)
+    result = CliRunner().invoke(cli.app, words)
     left = [p.name for p in Path.cwd().iterdir()]
     said = f"{' '.join(words)[:200]}: {result.exit_code} {result.exception!r}"
     for name in left:

@@ -7,6 +7,7 @@ import ksame
 from ksame.attacks import AttackData, Eigenfaces, OnRestored, Restorer, run_attack
 from ksame.attacks.restorer import CROP, box_of_points, find_altered, square_of
 from ksame.errors import InputError, ModelError
+from ksame.faces.faceset import quantise
 from ksame.models import detect
 from restorers import write_restorer
 
@@ -19,7 +20,7 @@ def negative(tmp_path) -> Restorer:
 @pytest.fixture(scope="module")
 def portrait() -> np.ndarray:
     """Somebody who does not exist, 8-bit."""
-    (face,) = ksame.faces.faceset.quantise(ksame.synthetic(1, size=(240, 192), seed=8).images)
+    (face,) = quantise(ksame.synthetic(1, size=(240, 192), seed=8).images)
     return face
 
 
@@ -72,7 +73,7 @@ def test_the_box_of_points_is_the_detectors(portrait):
 
 
 def test_a_coarse_mosaic_is_found_by_whoever_is_patient():
-    people = ksame.faces.faceset.quantise(ksame.synthetic(4, size=(240, 192), seed=8).images)
+    people = quantise(ksame.synthetic(4, size=(240, 192), seed=8).images)
     for face in people:
         blocks = face.reshape(10, 24, 8, 24, 3).mean(axis=(1, 3)).round().astype(np.uint8)
         mosaic = np.repeat(np.repeat(blocks, 24, axis=0), 24, axis=1)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from ksame.app import talk
 from ksame.errors import ExitCode
-from ksame.models.catalogue import Model
-from ksame.models.store import State, Store
 
-app = typer.Typer(help="List, pull and verify the pretrained networks.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from ksame.models import Model, State, Store
+
+app = typer.Typer(help="List, pull and verify the pretrained networks.", no_args_is_help=True, add_completion=False)
 
 Names = Annotated[list[str] | None, typer.Argument(help="Models, as `ksame models list` names them.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
@@ -23,6 +24,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard
 @talk.guarded
 def list_models(as_json: AsJson = False) -> None:
     """Show every model: size, licence, whether it is in the cache, and where."""
+    from ksame.models import Store
+
     store = Store()
     _answer(store, list(store.catalogue), as_json)
 
@@ -38,6 +41,8 @@ def pull(
 
     Without names, takes all that ksame needs and leaves the optional ones out.
     """
+    from ksame.models import Store
+
     store = Store()
     if every:
         chosen = list(store.catalogue)
@@ -54,6 +59,8 @@ def verify(names: Names = None, as_json: AsJson = False) -> None:
 
     With names, a missing optional model counts as well.
     """
+    from ksame.models import State, Store
+
     store = Store()
     chosen = names or list(store.catalogue)
     states = _answer(store, chosen, as_json)

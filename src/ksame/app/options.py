@@ -5,21 +5,34 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Optional, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Optional, get_type_hints
 
 import typer
 
-from ksame.heads.covers import COVERS
 from ksame.parameters import Spec
-from ksame.recipes import METHODS, Entry
 
-SETS = [entry for entry in METHODS.values() if entry.for_sets]
-SCENES = [entry for entry in METHODS.values() if entry.scenes.works]
+if TYPE_CHECKING:
+    from ksame.recipes import Entry
+
 _SHORT = {"k": ("-k",)}
 SCHEDULER_HELP = (
     "Where work is done: local (threads of this process), processes (of this machine, --workers of them), or the "
     "address of a Dask scheduler, tcp://HOST:PORT, whose workers see the same files under the same paths."
 )
+
+
+def sets() -> list[Entry]:
+    """Return the methods for face sets."""
+    from ksame.recipes import METHODS
+
+    return [entry for entry in METHODS.values() if entry.for_sets]
+
+
+def scenes() -> list[Entry]:
+    """Return the methods for photographs and video."""
+    from ksame.recipes import METHODS
+
+    return [entry for entry in METHODS.values() if entry.scenes.works]
 
 
 def _named(entries: Iterable[Entry]) -> str:
@@ -46,19 +59,21 @@ def level_help(entries: Iterable[Entry]) -> str:
 
 def method_help() -> str:
     """List the methods for photographs and video."""
-    others = _named(entry for entry in SCENES if not entry.masks)
-    return f"{others}, or a mask: {_named(entry for entry in SCENES if entry.masks)}."
+    others = _named(entry for entry in scenes() if not entry.masks)
+    return f"{others}, or a mask: {_named(entry for entry in scenes() if entry.masks)}."
 
 
 def cover_help() -> str:
     """List the covers, and what they leave."""
+    from ksame.heads.covers import COVERS
+
     return "What is invented. " + " ".join(f"{each.name}: {each.summary}. {each.leaks}" for each in COVERS.values())
 
 
 def options() -> dict[str, Any]:
     """Return the type and option of every parameter of the methods for face sets, but for what ``--level`` sets."""
     told: dict[str, list[tuple[Entry, Spec]]] = {}
-    for entry in SETS:
+    for entry in sets():
         for name, spec in entry.parameters.items():
             if spec.public:
                 told.setdefault(name, []).append((entry, spec))

@@ -1,22 +1,25 @@
-"""The ``release`` command behind its options."""
+"""``ksame release``: faces in, faces and a certificate out."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.markup import escape
 
 from ksame.app import talk
-from ksame.app.audit import exit_code, finish, for_machines
+from ksame.app.audit import describe, exit_code, finish, for_machines
+from ksame.app.options import described, level_help, sets, with_options
 from ksame.app.source import Request, load_reference, load_source, parse_size
-from ksame.audit import AuditConfig, AuditResult, Pairing, audit
-from ksame.audit.report import require_place
 from ksame.deidentify import deidentify
 from ksame.errors import ExitCode, KsameError, PrivacyWarning, UsageError
 from ksame.faces import FaceSet
+from ksame.methods import Select
+from ksame.parameters import specs
 from ksame.privacy.certificate import Certificate
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import Release, require_free, write_release
@@ -24,7 +27,78 @@ from ksame.privacy.signing import load_private_key
 from ksame.recipes import METHODS, Recipe, recipe
 
 if TYPE_CHECKING:
-    from ksame.app.cli import ReleaseCommand
+    from ksame.audit import AuditResult
+
+
+@dataclass(frozen=True)
+class ReleaseCommand:
+    """What ``ksame release`` is told."""
+
+    faces: Annotated[
+        str,
+        typer.Argument(
+            metavar="FACES",
+            help="Folder of faces or photographs (sub-folders or labels.csv say who is who), or synthetic:N people.",
+        ),
+    ]
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")]
+    method: Annotated[str, typer.Option("--method", "-m", help="Recipe; see: ksame methods.")] = "k-same-pixel"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    select: Annotated[str | None, typer.Option(help="Label to keep, such as gender or expression (k-Same-Select).")] = (
+        None
+    )
+    small_classes: Annotated[str, typer.Option(help=described(specs(Select)["small_classes"]))] = "error"
+    coding: Annotated[str | None, typer.Option(help="pixel, eigen, model (shipped), aam (built on the set).")] = None
+    portrait: Annotated[
+        bool, typer.Option("--portrait", help="k-same-m: show faces as whole natural heads on a plain background.")
+    ] = False
+    components: Annotated[
+        float | None, typer.Option(help="Eigenfaces to keep: a number, or a share of variance below 1.")
+    ] = None
+    distance: Annotated[str | None, typer.Option(help="eigen: seek neighbours among eigenface coefficients.")] = None
+    level: Annotated[float | None, typer.Option(help=level_help(sets()))] = None
+    labels: Annotated[Path | None, typer.Option(help="labels.csv elsewhere.")] = None
+    size: Annotated[str | None, typer.Option(help="Register to this size, such as 99x134; needs landmarks.")] = None
+    reference: Annotated[Path | None, typer.Option(help="Folder of other people, or builtin, for the maps.")] = None
+    seed: Annotated[int | None, typer.Option(help="Repeat a run exactly. A secret: it belongs to the linkage.")] = None
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            help="Link table of the release that this one continues: its faces are repeated, newcomers added."
+        ),
+    ] = None
+    same_person: Annotated[
+        bool, typer.Option("--same-person", help="Names that share a photograph are one person; otherwise an error.")
+    ] = False
+    link_table: Annotated[Path | None, typer.Option(help="Also write who became whom. Secret!")] = None
+    sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the certificate.")] = None
+    audit: Annotated[
+        Path | None, typer.Option(help="Also attack the release and write this report. It shows originals!")
+    ] = None
+    skip_unreadable: Annotated[bool, typer.Option("--skip-unreadable", help="Leave out files that cannot be read.")] = (
+        False
+    )
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
+
+
+@talk.guarded
+@with_options
+def release_command(options: ReleaseCommand) -> None:
+    """De-identify a set of registered faces and certify the result.
+
+    The release folder holds faces/000001.png and so on, certificate.json and contact-sheet.png, and nothing that tells
+    who became whom.
+    """
+    result = run_release(options)
+    if options.as_json:
+        talk.emit(result.as_dict())
+    else:
+        talk.say(result.render())
+        if result.audit is not None and options.audit is not None:
+            describe(result.audit, options.audit)
+    if result.code is not ExitCode.DONE:
+        raise typer.Exit(result.code)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +177,8 @@ def run_release(options: ReleaseCommand) -> Result:
     if options.link_table is not None and options.link_table.resolve().is_relative_to(options.output.resolve()):
         raise UsageError("The link table undoes the release; it must not lie inside the release folder.")
     if options.audit is not None:
+        from ksame.audit.report import require_place
+
         require_place(options.audit, options.output, force=options.force)
     chosen = build_recipe(options)
     key = None if options.sign is None else load_private_key(options.sign)
@@ -140,6 +216,8 @@ def run_release(options: ReleaseCommand) -> Result:
 
 def _audited(report: Path, folder: Path, faces: FaceSet, linkage: Linkage) -> AuditResult:
     """Attack the files just written, with the faces they were made from."""
+    from ksame.audit import AuditConfig, Pairing, audit
+
     try:
         result = audit(
             faces, folder, AuditConfig(view="faces"), pairing=Pairing(linkage=linkage), progress=talk.progress

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ksame.app import talk
-from ksame.app.options import SCENES, SCHEDULER_HELP, cover_help, level_help, method_help, with_options
+from ksame.app.options import SCHEDULER_HELP, cover_help, level_help, method_help, scenes, with_options
 from ksame.errors import ExitCode, PrivacyWarning, parameter_error
 from ksame.heads.covers import COVERS, HEAD
 from ksame.scheduling import LOCAL
@@ -64,7 +64,7 @@ class DeidentifyCommand:
         str,
         typer.Option(help=cover_help(), rich_help_panel=_FACES),
     ] = HEAD.name
-    level: Annotated[float | None, typer.Option(help=level_help(SCENES), rich_help_panel=_FACES)] = None
+    level: Annotated[float | None, typer.Option(help=level_help(scenes()), rich_help_panel=_FACES)] = None
     keep: Annotated[
         list[str] | None,
         typer.Option(help="Leave this person as they are, by the name in ksame people.", rich_help_panel=_WHO),

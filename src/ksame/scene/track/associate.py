@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from ksame.arrays import FloatArray
 from ksame.geometry import centre, side
@@ -134,6 +133,10 @@ def _assigned(cost: FloatArray, alone: float) -> list[tuple[int, int]]:
     >>> _assigned(np.array([[0.1, 2.0], [0.5, 9.0]]), 1.0), _assigned(np.array([[0.1, 2.0], [0.5, 9.0]]), 3.0)
     ([(0, 0)], [(0, 1), (1, 0)])
     """
+    if not cost.size:
+        return []
+    from scipy.optimize import linear_sum_assignment  # loaded where there is somebody to follow, not for photographs
+
     stay = np.full((len(cost), len(cost)), alone)
     pairs = zip(*linear_sum_assignment(np.hstack([cost, stay])), strict=True)
     return [(int(k), int(n)) for k, n in pairs if n < cost.shape[1] and cost[k, n] < alone]
