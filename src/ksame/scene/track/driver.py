@@ -213,7 +213,7 @@ def _finished(
         people.append(Person(name, mean_embedding([stretches[i] for i in members]), chosen))
     result = Tracks(seen.size, seen.n_frames, tuple(people), tuple(tracks), seen.cuts)
     if work is not None:
-        finish(work, result)
+        finish(work, result, arrays)
     return result
 
 
