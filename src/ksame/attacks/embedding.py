@@ -69,16 +69,11 @@ class Embedding:
     The five points a network wants are those that faces carry, or come from their mesh, else from a detector on the
     picture. Where none is found, as on a mask or a black square, the face is taken to be where faces of the training
     set are found.
-
-    Parameters
-    ----------
-    network : ksame.models.Recogniser
-        :class:`~ksame.models.SFace`, :class:`~ksame.models.DlibResNet` or :class:`~ksame.models.OnnxRecogniser`.
-    cache : EmbeddingCache, optional
-        Shared by all copies of this recogniser; one in memory by default.
     """
 
+    # :class:`~ksame.models.SFace`, :class:`~ksame.models.DlibResNet` or :class:`~ksame.models.OnnxRecogniser`
     network: Network
+    # shared by all copies of this recogniser; one in memory by default
     cache: EmbeddingCache = field(default_factory=EmbeddingCache)
     place_: FloatArray | None = None
 

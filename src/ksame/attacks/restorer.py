@@ -49,10 +49,10 @@ class Restorer:
 
     The network takes RGB scaled to [-1, 1], of shape (n, 3, side, side): the square of :data:`CROP` mean sides round
     the box of a face, scaled to ``side`` pixels. It answers with the restored square in the same shape and scale.
+    Raises ModelError when the file is missing or no network of this kind.
 
     Parameters
     ----------
-    file : Path
     name : str, optional
         What reports call it; by default the file's name.
 
@@ -62,11 +62,6 @@ class Restorer:
         Size of the square in pixels.
     sha256 : str
         Of the file, for reports.
-
-    Raises
-    ------
-    ModelError
-        When the file is missing or no network of this kind.
     """
 
     def __init__(self, file: Path | str, *, name: str | None = None) -> None:
@@ -132,11 +127,6 @@ class OnRestored:
     """A recogniser of faces that a network restored; it says so in its name.
 
     The faces it gets are restored already, see :meth:`Restorer.restored`.
-
-    Parameters
-    ----------
-    recogniser : Recogniser
-    restorer : Restorer
     """
 
     recogniser: Recogniser

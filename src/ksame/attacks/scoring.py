@@ -100,18 +100,11 @@ def cmc(distances: FloatArray, gallery: ArrayLike, probes: ArrayLike, max_rank: 
 
 @dataclass(frozen=True, eq=False)
 class Roc:
-    """Verification: pairs of a probe and a gallery face are taken for one person when their distance is small.
+    """Verification: pairs of a probe and a gallery face are taken for one person when their distance is small."""
 
-    Attributes
-    ----------
-    far : ndarray of shape (n_thresholds + 1,)
-        False accept rate, from 0 to 1, rising.
-    tar : ndarray of shape (n_thresholds + 1,)
-        True accept rate at the same thresholds. Between two thresholds an attacker may decide at random, so the curve
-        is the straight line between them.
-    """
-
-    far: FloatArray
+    far: FloatArray  # (n_thresholds + 1,): false accept rate, from 0 to 1, rising
+    # (n_thresholds + 1,): true accept rate at the same thresholds. Between two thresholds an attacker may decide at
+    # random, so the curve is the straight line between them
     tar: FloatArray
 
     def eer(self) -> float:
@@ -137,10 +130,7 @@ class Roc:
 def roc(distances: FloatArray, gallery: ArrayLike, probes: ArrayLike) -> Roc:
     """Return the verification curve over all pairs of a probe and a gallery face.
 
-    Raises
-    ------
-    InputError
-        When no pair shows one person, or none shows two.
+    Raises InputError when no pair shows one person, or none shows two.
 
     Examples
     --------
@@ -174,7 +164,6 @@ def clopper_pearson(successes: float, n: int, level: float = 0.95) -> tuple[floa
     ----------
     successes : float
         In [0, n]; ties make it a fraction, for which the beta distribution interpolates.
-    n : int
     level : float
         How often the interval covers the true rate, at least.
 

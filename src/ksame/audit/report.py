@@ -65,7 +65,6 @@ def require_place(report: Path, *folders: Path, force: bool) -> None:
 
     Parameters
     ----------
-    report : Path
     *folders : Path
         Folders of pictures in which it must not lie.
     force : bool

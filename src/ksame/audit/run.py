@@ -44,31 +44,19 @@ ON_RESTORED = ("naive", "reverse", "pooled")
 
 @dataclass(frozen=True)
 class AuditConfig:
-    """How an audit attacks.
+    """How an audit attacks."""
 
-    Parameters
-    ----------
-    attackers : sequence of str
-        Keys of :data:`ksame.audit.attackers.KNOWN`, paths of ONNX files, or either on restored faces; see
-        :func:`ksame.audit.attackers.attacker`.
-    scenarios : sequence of str, optional
-        Keys of :data:`ksame.attacks.SCENARIOS`; by default those that fit, see :func:`fitting`.
-    view : {"faces", "photographs"}, optional
-        Whether the pictures are registered faces or show a face somewhere; a sample of them decides by default.
-    by_hand : bool
-        Where no face is found in a released photograph, let the attacker take the place it has in the original.
-    name : str, optional
-        What this release is called in comparisons.
-    seed : int
-        For folds and whatever attacks draw at random.
-    """
-
+    # keys of :data:`ksame.audit.attackers.KNOWN`, paths of ONNX files, or either on restored faces; see
+    # :func:`ksame.audit.attackers.attacker`
     attackers: Sequence[str] = DEFAULT
+    # keys of :data:`ksame.attacks.SCENARIOS`; by default those that fit, see :func:`fitting`
     scenarios: Sequence[str] | None = None
+    # whether the pictures are registered faces or show a face somewhere; a sample of them decides by default
     view: View | None = None
+    # where no face is found in a released photograph, let the attacker take the place it has in the original
     by_hand: bool = False
-    name: str | None = None
-    seed: int = 0
+    name: str | None = None  # what this release is called in comparisons
+    seed: int = 0  # for folds and whatever attacks draw at random
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seed", seed_number("audit", self.seed))
@@ -93,12 +81,11 @@ def audit(
     ----------
     originals, released : Path, str or FaceSet
         Folders of pictures, altered by any tool, or faces in memory.
-    config : AuditConfig
     pairing : Pairing
         Which picture belongs to which, and what originals show.
     earlier : AuditInput, optional
-        An earlier release of the same people, from :func:`ksame.audit.pairing.pair_images`: the attacker subtracts one
-        from the other.
+        An earlier release of the same people, from :func:`ksame.audit.pairing.pair_images`: the attacker subtracts
+        one from the other.
     compare : sequence of AuditResult
         Audits of other releases of the same originals, for the privacy operating characteristic.
     progress : Progress

@@ -38,7 +38,6 @@ def scene_pairs(
 
     Parameters
     ----------
-    linkage : SceneLinkage
     folder : Path
         Of the originals.
     before, after : sequence of str

@@ -52,7 +52,6 @@ def find_pictures(folder: Path, layout: str = "auto") -> tuple[str, list[Picture
 
     Parameters
     ----------
-    folder : Path
     layout : str
         A key of :data:`LAYOUTS`; ``auto`` takes the first that fits.
     """

@@ -66,6 +66,8 @@ def continued(
 ) -> tuple[Release, Linkage]:
     """Repeat the faces of earlier releases and add those of the newcomers.
 
+    Raises GuaranteeError when some face would stand for fewer people than promised.
+
     Parameters
     ----------
     after : Linkage
@@ -74,11 +76,6 @@ def continued(
         The newcomers' own release; None where there are none, or too few of them.
     waiting : sequence of WithheldFace
         Pictures that no face stands for.
-
-    Raises
-    ------
-    GuaranteeError
-        When some face would stand for fewer people than promised.
     """
     number = after.history[-1].number + 1
     images, linked, k = after.shown(), list(after.faces), after.history[-1].k

@@ -122,10 +122,7 @@ def as_csv(files: Iterable[tuple[str, Sequence[AtRisk]]]) -> str:
 def from_csv(data: bytes) -> dict[str, list[AtRisk]]:
     """Read such a table; return what is at risk in each output.
 
-    Raises
-    ------
-    InputError
-        When it is no such table.
+    Raises InputError when it is no such table.
 
     Examples
     --------

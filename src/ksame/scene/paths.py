@@ -28,17 +28,10 @@ _MAX_NAME = 200
 
 @dataclass(frozen=True)
 class Input:
-    """A file, or a folder of frames, to be read.
-
-    Attributes
-    ----------
-    path : Path
-    relative : Path
-        Its path below the folder that was given.
-    """
+    """A file, or a folder of frames, to be read."""
 
     path: Path
-    relative: Path
+    relative: Path  # its path below the folder that was given
 
 
 @dataclass(frozen=True)
@@ -60,19 +53,10 @@ class Inputs:
 
 @dataclass(frozen=True)
 class OutputPaths:
-    """Where everything is written.
+    """Where everything is written."""
 
-    Attributes
-    ----------
-    outputs : tuple of Path
-        In the order of the inputs.
-    folder : Path or None
-        The folder made for them; None for a single output.
-    certificate, at_risk, work : Path
-    """
-
-    outputs: tuple[Path, ...]
-    folder: Path | None
+    outputs: tuple[Path, ...]  # in the order of the inputs
+    folder: Path | None  # the folder made for them; None for a single output
     certificate: Path
     at_risk: Path
     work: Path

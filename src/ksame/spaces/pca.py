@@ -16,22 +16,13 @@ RANDOMISED_ABOVE = 3000
 
 @dataclass(frozen=True)
 class PCA:
-    """Mean, principal directions and their variances.
+    """Mean, principal directions and their variances."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (n_features,)
-    components : ndarray of shape (n_components, n_features)
-        Orthonormal rows, by falling variance; the largest entry of each is positive.
-    variances : ndarray of shape (n_components,)
-    total_variance : float
-        Of the training rows, all directions together.
-    """
-
-    mean: FloatArray
+    mean: FloatArray  # (n_features,)
+    # (n_components, n_features): orthonormal rows, by falling variance; the largest entry of each is positive
     components: FloatArray
-    variances: FloatArray
-    total_variance: float
+    variances: FloatArray  # (n_components,)
+    total_variance: float  # of the training rows, all directions together
 
     def __repr__(self) -> str:
         """Return the sizes, not the numbers."""

@@ -108,7 +108,6 @@ def draw_people(model: FaceModel, numbers: IntArray) -> People:
 
     Parameters
     ----------
-    model : FaceModel
     numbers : ndarray of int of shape (n,)
         Even for women, odd for men.
     """

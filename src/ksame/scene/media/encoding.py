@@ -57,29 +57,19 @@ to be made anew for it becomes PCM, because the format has no way to tell of an 
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """Choices for the file that is written.
+    """Choices for the file that is written."""
 
-    Attributes
-    ----------
-    codec : str or None
-        "h264", "hevc", "vp9", "mpeg4", "wmv2" or "ffv1"; for an image sequence "png" or "jpeg". None takes the
-        default of the destination.
-    quality : int or None
-        As x264's constant rate factor: lower is better, 0 to 51; for JPEG and WebP 1 to 100, higher is better. None
-        takes a good default.
-    audio : "keep" or "drop"
-    keep_metadata : tuple of str
-        Names of entries that go over: keys of the container ("title", "creation_time", "location"), tags of a
-        photograph ("Copyright"), or "subtitles". Nothing by default.
-    speed : str
-        Preset of the encoder.
-    """
-
+    # "h264", "hevc", "vp9", "mpeg4", "wmv2" or "ffv1"; for an image sequence "png" or "jpeg". None takes the
+    # default of the destination
     codec: str | None = None
+    # as x264's constant rate factor: lower is better, 0 to 51; for JPEG and WebP 1 to 100, higher is better. None
+    # takes a good default
     quality: int | None = None
     audio: Literal["keep", "drop"] = "keep"
+    # names of entries that go over: keys of the container ("title", "creation_time", "location"), tags of a
+    # photograph ("Copyright"), or "subtitles". Nothing by default
     keep_metadata: tuple[str, ...] = ()
-    speed: str = "superfast"
+    speed: str = "superfast"  # preset of the encoder
 
     def __post_init__(self) -> None:
         known = sorted({codec for c in CONTAINERS.values() for codec in c.codecs} | set(SEQUENCE_CODECS))

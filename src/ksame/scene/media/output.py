@@ -39,25 +39,17 @@ class _Writer(Protocol):
 class Output:
     """Writes one destination from the frames of a :class:`Media`, in order.
 
-    What is written is decided by the destination's suffix: a photograph, a recording, or, without a suffix, a folder
-    of numbered pictures. Nothing stands under the destination's name before all of it does.
+    What is written is decided by the destination's suffix: a photograph, a recording, or, without a suffix, a folder of
+    numbered pictures. Nothing stands under the destination's name before all of it does. Raises UsageError when the
+    destination exists, its suffix is not known, or the earlier work was for something else. Raises OutputError when
+    nothing can be written there.
 
     Parameters
     ----------
     media : Media
         The source, whose :meth:`Media.frames` the caller is reading: the frames written get their times.
-    destination : Path
-    encoding : EncoderConfig
-    work : WorkFolder
     force : bool
         Replace a destination that exists.
-
-    Raises
-    ------
-    UsageError
-        When the destination exists, its suffix is not known, or the earlier work was for something else.
-    OutputError
-        When nothing can be written there.
     """
 
     def __init__(

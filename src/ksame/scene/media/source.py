@@ -92,12 +92,10 @@ class Media(ABC):
 
     Attributes
     ----------
-    path : Path
     size : (int, int)
         Width and height, upright.
     n_frames : int
         An estimate until ``exact``; all frames have been counted once :meth:`frames` has run to its end.
-    exact : bool
     rate : Fraction
         Frames per second, on average.
     time_base : Fraction

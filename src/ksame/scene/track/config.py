@@ -10,28 +10,15 @@ from ksame.scene.observe import DetectorConfig
 
 @dataclass(frozen=True)
 class TrackerConfig:
-    """How detections become tracks, and tracks people.
+    """How detections become tracks, and tracks people."""
 
-    Parameters
-    ----------
-    patience : int
-        For how many frames a face may be hidden and still be the same track.
-    margin : int
-        How many frames before and after a track are filled.
-    yaw, pitch : float
-        Meshes of heads turned further, in degrees, are not believed.
-    same_person : float
-        Cosine of SFace embeddings above which two tracks are one person.
-    detector : DetectorConfig
-        How faces are found that become tracks.
-    """
-
-    patience: int = 30
-    margin: int = 6
+    patience: int = 30  # for how many frames a face may be hidden and still be the same track
+    margin: int = 6  # how many frames before and after a track are filled
+    # meshes of heads turned further, in degrees, are not believed
     yaw: float = 55.0
     pitch: float = 45.0
-    same_person: float = 0.45
-    detector: DetectorConfig = field(default_factory=DetectorConfig)
+    same_person: float = 0.45  # cosine of SFace embeddings above which two tracks are one person
+    detector: DetectorConfig = field(default_factory=DetectorConfig)  # how faces are found that become tracks
 
     def __post_init__(self) -> None:
         owner = type(self).__name__

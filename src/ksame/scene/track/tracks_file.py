@@ -102,10 +102,7 @@ class _File(_Strict):
 def write_tracks(tracks: Tracks, path: Path) -> None:
     """Write tracks as JSON, readable by their owner only: they are as secret as the originals.
 
-    Raises
-    ------
-    OutputError
-        When it cannot be written; nothing then stands under ``path``.
+    Raises OutputError when it cannot be written; nothing then stands under ``path``.
     """
     with open_atomic(path, private=True) as stream:
         stream.writelines(line.encode() for line in _lines(tracks))
@@ -114,16 +111,12 @@ def write_tracks(tracks: Tracks, path: Path) -> None:
 def read_tracks(path: Path, longest: int = _LONGEST) -> Tracks:
     """Read tracks from JSON, perhaps edited.
 
+    Raises InputError when the file is not there, is no such file, or contradicts itself.
+
     Parameters
     ----------
-    path : Path
     longest : int
         Frames beyond which it is not read: every frame of a track takes memory, however few lines tell of it.
-
-    Raises
-    ------
-    InputError
-        When the file is not there, is no such file, or contradicts itself.
     """
     data = read_bytes(path, "the file of tracks")
     try:

@@ -41,27 +41,13 @@ STILL = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What came of fitting; false if it failed.
+    """What came of fitting; false if it failed."""
 
-    Attributes
-    ----------
-    params : Params
-        Of the model, with texture parameters read from the photograph at the points found.
-    points : ndarray of shape (n_points, 2)
-        In the photograph.
-    iterations : int
-        Over all levels.
-    error : float
-        Share of the features at the finest level that the model does not explain, from 0 to 1.
-    reason : str
-        Why it failed; empty if it converged.
-    """
-
-    params: Params
-    points: FloatArray
-    iterations: int
-    error: float
-    reason: str = ""
+    params: Params  # of the model, with texture parameters read from the photograph at the points found
+    points: FloatArray  # (n_points, 2): in the photograph
+    iterations: int  # over all levels
+    error: float  # share of the features at the finest level that the model does not explain, from 0 to 1
+    reason: str = ""  # why it failed; empty if it converged
 
     @property
     def converged(self) -> bool:
@@ -74,17 +60,10 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Fitter:
-    """Fits one appearance model to photographs, from coarse to fine.
-
-    Attributes
-    ----------
-    model : AppearanceModel
-    levels : tuple of Level
-        From coarse to fine.
-    """
+    """Fits one appearance model to photographs, from coarse to fine."""
 
     model: AppearanceModel
-    levels: tuple[Level, ...]
+    levels: tuple[Level, ...]  # from coarse to fine
 
     @classmethod
     def train(
@@ -102,7 +81,6 @@ class Fitter:
 
         Parameters
         ----------
-        model : AppearanceModel
         images : sequence of n_faces arrays of shape (height, width, 1 or 3)
             Best the photographs that the model was built from.
         landmarks : array of shape (n_faces, n_points, 2)

@@ -155,7 +155,6 @@ def normals(warp: PiecewiseAffine, depth: FloatArray) -> NDArray[np.float32]:
 
     Parameters
     ----------
-    warp : PiecewiseAffine
     depth : ndarray of shape (n_points,)
         Depth of each point of the warp's base, in its pixels.
     """
