@@ -2,7 +2,7 @@
 
 from ksame.attacks.base import AttackData, AttackResult, Coder, Recogniser
 from ksame.attacks.eigenfaces import Eigenfaces, Mahalanobis
-from ksame.attacks.embedding import Embedding, EmbeddingCache
+from ksame.attacks.embedding import Embedding
 from ksame.attacks.modelspace import ModelNeighbour, Posterior
 from ksame.attacks.protocol import Split, label_split, other_photograph_split, same_photograph_split
 from ksame.attacks.restorer import OnRestored, Restorer
@@ -12,7 +12,6 @@ from ksame.attacks.scoring import (
     Verdict,
     clopper_pearson,
     cmc,
-    expected_ranks,
     rank1_scores,
     roc,
     verdict,
@@ -25,7 +24,6 @@ __all__ = [
     "Coder",
     "Eigenfaces",
     "Embedding",
-    "EmbeddingCache",
     "Mahalanobis",
     "ModelNeighbour",
     "OnRestored",
@@ -38,7 +36,6 @@ __all__ = [
     "Verdict",
     "clopper_pearson",
     "cmc",
-    "expected_ranks",
     "label_split",
     "other_photograph_split",
     "rank1_scores",

@@ -66,20 +66,6 @@ def _places(distances: FloatArray, gallery: ArrayLike, probes: ArrayLike) -> tup
     return np.where(in_gallery, before, np.inf), np.where(in_gallery, np.maximum(tied, 1), 1).astype(np.float64)
 
 
-def expected_ranks(distances: FloatArray, gallery: ArrayLike, probes: ArrayLike) -> FloatArray:
-    """Return the rank of the right subject of every probe, averaged over orders of ties, (n_probes,).
-
-    Infinite for probes whose subject is not in the gallery.
-
-    Examples
-    --------
-    >>> expected_ranks(np.array([[0.0, 0.0, 1.0], [2.0, 1.0, 3.0]]), ["ann", "bob", "eve"], ["ann", "eve"])
-    array([1.5, 3. ])
-    """
-    before, tied = _places(distances, gallery, probes)
-    return np.asarray(before + (tied + 1.0) / 2.0)
-
-
 def cmc(distances: FloatArray, gallery: ArrayLike, probes: ArrayLike, max_rank: int = 50) -> FloatArray:
     """Return the cumulative match characteristic, (max_rank,): how often the right subject is among the first r.
 

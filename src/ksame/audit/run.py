@@ -11,15 +11,7 @@ import numpy as np
 from ksame.attacks import SCENARIOS, AttackData, Restorer, run_attack
 from ksame.audit.attackers import DEFAULT, PIXELS, Attacker, attacker
 from ksame.audit.crops import FaceCropper, View, choose_cropper
-from ksame.audit.judging import (
-    DIFFERENCING,
-    JudgedAttack,
-    conclude,
-    judge,
-    judge_without_faces,
-    most_exposed,
-    software,
-)
+from ksame.audit.judging import DIFFERENCING, JudgedAttack, conclude, judge, judge_without_faces, most_exposed
 from ksame.audit.measuring import compared, measure_utility, poc_points
 from ksame.audit.pairing import BY_NAME, AuditInput, ImageSource, Pairing, pair_images
 from ksame.audit.pairs import AuditFaces, crop_pairs, face_sets
@@ -31,6 +23,7 @@ from ksame.faces.faceset import FaceSet
 from ksame.models import Store
 from ksame.progress import Progress, silent
 from ksame.scene.certificate import AnyCertificate, SceneCertificate
+from ksame.version import software
 
 STANDARD = ("naive", "reverse", "parrot")
 """Scenarios of every audit, unless others are asked for."""
@@ -138,7 +131,8 @@ def audit(
         without_face=tuple(pair.pair.released.name for pair in faces.without_face),
         not_judged=tuple(faces.not_judged),
         limits=(*unable, *skipped, *_limits(faces, pictures, cropper.view), *_limits_of_restoring(restorers)),
-        software=software({f"{m} (sha256)": Store().model(m).sha256 for m in ("yunet", "face-landmarker", "sface")}),
+        software=software("numpy", "scipy", "scikit-learn", "opencv-python-headless", "ai-edge-litert")
+        | {f"{m} (sha256)": Store().model(m).sha256 for m in ("yunet", "face-landmarker", "sface")},
     )
     return result.illustrated(thumbnails(exposed, faces.pairs))
 
