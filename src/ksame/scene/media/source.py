@@ -122,10 +122,6 @@ class Media(ABC):
         self._pts = array("q")
         self._durations = array("q")
 
-    def __repr__(self) -> str:
-        width, height = self.size
-        return f"{type(self).__name__}({str(self.path)!r}, {width}x{height}, {self.n_frames} frames)"
-
     @property
     def duration(self) -> float:
         """How long the frames are shown, in seconds."""
