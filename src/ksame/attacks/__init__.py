@@ -7,15 +7,7 @@ from ksame.attacks.modelspace import ModelNeighbour, Posterior
 from ksame.attacks.protocol import Split, label_split, other_photograph_split, same_photograph_split
 from ksame.attacks.restorer import OnRestored, Restorer
 from ksame.attacks.scenarios import SCENARIOS, Scenario, run_attack
-from ksame.attacks.scoring import (
-    Roc,
-    Verdict,
-    clopper_pearson,
-    cmc,
-    rank1_scores,
-    roc,
-    verdict,
-)
+from ksame.attacks.scoring import Roc, Verdict, clopper_pearson, cmc, rank1_scores, roc, verdict
 
 __all__ = [
     "SCENARIOS",

@@ -263,15 +263,9 @@ _ALL = (
     ),
     Scenario("enhancement", "pixelated or blurred faces, made sharp again, against originals", _enhancement),
     Scenario(
-        "learned-inverse",
-        "released faces, undone as other people's pairs teach, against originals",
-        _learned_inverse,
+        "learned-inverse", "released faces, undone as other people's pairs teach, against originals", _learned_inverse
     ),
-    Scenario(
-        "difference",
-        "pairings in which many released faces differ alike from their originals",
-        _difference,
-    ),
+    Scenario("difference", "pairings in which many released faces differ alike from their originals", _difference),
     Scenario("differencing", "one release less another of the same people, against originals", _differencing),
     Scenario("insider", "shared faces less the members that an insider knows, against originals", _insider),
 )

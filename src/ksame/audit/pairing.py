@@ -74,11 +74,7 @@ class AuditInput:
         return len({pair.original.subject for pair in self.pairs})
 
 
-def pair_images(
-    originals: ImageSource,
-    released: ImageSource,
-    pairing: Pairing = BY_NAME,
-) -> AuditInput:
+def pair_images(originals: ImageSource, released: ImageSource, pairing: Pairing = BY_NAME) -> AuditInput:
     """Find the pictures of both sides and pair them.
 
     Raises UsageError when nothing can be paired, or everything shows one person. Raises InputError when a table cannot

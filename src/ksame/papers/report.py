@@ -117,11 +117,7 @@ def _short(value: Any) -> str:
 
 
 def _record(
-    papers: Sequence[Paper],
-    outcomes: Mapping[str, Mapping[str, Outcome]],
-    data: Data,
-    scale: Scale,
-    seed: int,
+    papers: Sequence[Paper], outcomes: Mapping[str, Mapping[str, Outcome]], data: Data, scale: Scale, seed: int
 ) -> dict[str, Any]:
     """Return what was run, on what, and how long it took; the rows stand in each experiment's own file."""
     withheld = list(data.withheld) if isinstance(data, FolderData) else []

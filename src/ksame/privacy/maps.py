@@ -260,7 +260,4 @@ class EpsilonKMap(PrivacyModel):
     def measure(self, evidence: Evidence) -> dict[str, float]:
         """Return the largest epsilon and the largest relative gap, rounded up to two digits."""
         epsilons, gaps = self.reached(evidence)
-        return {
-            "largest_epsilon": rough_up(float(epsilons.max())),
-            "largest_relative_gap": rough_up(float(gaps.max())),
-        }
+        return {"largest_epsilon": rough_up(float(epsilons.max())), "largest_relative_gap": rough_up(float(gaps.max()))}

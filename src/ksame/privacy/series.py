@@ -15,15 +15,7 @@ import numpy as np
 from ksame.arrays import ByteArray
 from ksame.errors import GuaranteeError, InputError, UsageError
 from ksame.faces.faceset import FaceSet
-from ksame.privacy.certificate import (
-    Certificate,
-    Check,
-    Counts,
-    MethodRecord,
-    PromiseRecord,
-    Series,
-    release_digest,
-)
+from ksame.privacy.certificate import Certificate, Check, Counts, MethodRecord, PromiseRecord, Series, release_digest
 from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, count_faces, sealed
 from ksame.privacy.models import Evidence, KAnonymity
 from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order

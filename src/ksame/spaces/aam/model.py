@@ -91,10 +91,7 @@ class AppearanceModel:
 
     def truncated(self, shape: int | None = None, texture: int | None = None) -> AppearanceModel:
         """Return the model with only its first ``shape`` and ``texture`` modes; None keeps all."""
-        for name, value, modes in (
-            ("shape", shape, self.shape_modes),
-            ("texture", texture, self.texture_modes),
-        ):
+        for name, value, modes in (("shape", shape, self.shape_modes), ("texture", texture, self.texture_modes)):
             if value is not None and not 0 <= value <= len(modes):
                 raise parameter_error(name, "AppearanceModel.truncated", f"an integer in [0, {len(modes)}]", value)
         return replace(
