@@ -34,10 +34,7 @@ class Prior:
     def smooth(cls, height: int, width: int, strength: float = 1e-4) -> Prior:
         """Return the prior of Hardie et al. (1997): a pixel is the mean of its four neighbours, plus noise.
 
-        Parameters
-        ----------
-        strength : float
-            Variance of that noise.
+        ``strength``: variance of that noise.
         """
         rows, columns = np.cos(frequencies(height)), np.cos(frequencies(width))
         roughness = 1.0 - (rows[:, None] + columns[None, :]) / 2.0
@@ -183,10 +180,7 @@ class RidgeInverse:
     def learn(cls, seen: FloatArray, wanted: FloatArray) -> RidgeInverse:
         """Learn from pairs.
 
-        Parameters
-        ----------
-        seen, wanted : ndarray of shape (n_pairs, n_pixels)
-            De-identified faces and the originals behind them.
+        ``seen`` and ``wanted`` are of shape (n_pairs, n_pixels); de-identified faces and the originals behind them.
         """
         seen_mean, wanted_mean = seen.mean(axis=0), wanted.mean(axis=0)
         x, y = seen - seen_mean, wanted - wanted_mean

@@ -80,14 +80,8 @@ class OutputPaths:
 def find_inputs(paths: Sequence[str | Path], *, frames: bool = False, output: Path | None = None) -> Inputs:
     """Find all photographs and recordings.
 
-    Parameters
-    ----------
-    paths : sequence of str or Path
-        Files, folders, and patterns such as ``"clips/*.mp4"``.
-    frames : bool
-        Each folder is one recording in numbered pictures; otherwise it is searched for media.
-    output : Path, optional
-        What lies there or below is never read.
+    ``paths``: files, folders, and patterns such as ``"clips/*.mp4"``. ``frames``: each folder is one recording in
+    numbered pictures; otherwise it is searched for media. ``output``: what lies there or below is never read.
     """
     inputs: dict[Path, Input] = {}
     many = len(paths) > 1

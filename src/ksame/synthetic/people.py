@@ -106,10 +106,7 @@ def chosen_people() -> IntArray:
 def draw_people(model: FaceModel, numbers: IntArray) -> People:
     """Draw people by their numbers: the same number is always the same person.
 
-    Parameters
-    ----------
-    numbers : ndarray of int of shape (n,)
-        Even for women, odd for men.
+    ``numbers`` is of shape (n,); even for women, odd for men.
     """
     people = [_draw(model, int(number)) for number in numbers]
     return People(*(np.array(column) for column in zip(*people, strict=True)))
