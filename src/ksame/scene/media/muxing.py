@@ -6,7 +6,7 @@ import heapq
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import chain
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 import av
@@ -114,14 +114,10 @@ def _video_packets(segments: Segments, media: Media, stream: Stream, start: Frac
 
 def _with_ends(segments: Segments) -> Iterator[tuple[Segment, list[int]]]:
     """Yield every segment and when each of its frames ends: where the next begins."""
-    waiting: Segment | None = None
-    for segment in segments:
-        if waiting is not None:
-            yield waiting, [t.pts for t in (*waiting.timestamps[1:], segment.timestamps[0])]
-        waiting = segment
-    if waiting is not None:
-        last = waiting.timestamps[-1]
-        yield waiting, [*(t.pts for t in waiting.timestamps[1:]), last.pts + last.duration]
+    for segment, following in zip_longest(segments, islice(segments, 1, None)):
+        last = segment.timestamps[-1]
+        end = last.pts + last.duration if following is None else following.timestamps[0].pts
+        yield segment, [*(timestamp.pts for timestamp in segment.timestamps[1:]), end]
 
 
 def _subtitles(
