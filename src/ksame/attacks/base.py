@@ -18,6 +18,8 @@ from ksame.faces.faceset import FaceSet
 FALSE_ACCEPT_RATES = (0.01, 0.001)
 """Rates at which the true accept rate is reported."""
 
+_MAX_RANK = 50
+
 Imitation = Callable[[FaceSet], FaceSet]
 """The de-identification as an attacker would run it on faces of their own; subjects stay as they were."""
 
@@ -143,7 +145,6 @@ def score(
     *,
     notes: tuple[str, ...] = (),
     covered: bool = True,
-    max_rank: int = 50,
 ) -> AttackResult:
     """Score distances of shape (n_probes, n_gallery) into a result."""
     scores = rank1_scores(distances, gallery.subjects, probes.subjects)
@@ -160,7 +161,7 @@ def score(
         subjects=probes.subjects,
         scores=scores,
         interval=clopper_pearson(float(scores.sum()), len(scores)),
-        cmc=cmc(distances, gallery.subjects, probes.subjects, min(max_rank, gallery.n_subjects)),
+        cmc=cmc(distances, gallery.subjects, probes.subjects, min(_MAX_RANK, gallery.n_subjects)),
         eer=eer,
         tar_at_far=MappingProxyType(tar),
         distances=distances,

@@ -41,15 +41,15 @@ class PCA:
         return PCA(self.mean, self.components[:n_components], self.variances[:n_components], self.total_variance)
 
 
-def component_count(owner: str, n: object, name: str = "n_components") -> int | float | None:
+def component_count(owner: str, n: object) -> int | float | None:
     """Return a number of components, a share of the variance or None as a plain Python value, or refuse it."""
     if n is None:
         return None
     if isinstance(n, Integral):
-        return whole_number(name, owner, n, 1)
+        return whole_number("n_components", owner, n, 1)
     if isinstance(n, Real) and 0.0 < float(n) <= 1.0:
         return float(n)
-    raise parameter_error(name, owner, "an integer or a share of variance in (0, 1]", n)
+    raise parameter_error("n_components", owner, "an integer or a share of variance in (0, 1]", n)
 
 
 def fit_pca(rows: FloatArray, n_components: int | float | None = None, *, seed: int = 0) -> PCA:
