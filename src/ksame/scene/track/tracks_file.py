@@ -1,21 +1,8 @@
 """Tracks as a JSON file that a person can edit: who is who, which faces there are, and where.
 
-Each track has one line a frame: its number, how the face is known ("seen", "filled" or "added"), and left, top, width
-and height of the box. What may be edited:
-
-- the ``person`` of a track, to give it to somebody else; a person without tracks may be deleted;
-- a whole track, which is then left out: **the face is no longer replaced**. Whoever is left out so is warned of, and
-  counted as kept;
-- names: the person's and those of their tracks, to any words. They are the names of ``ksame people --tracks`` and of
-  ``--keep``;
-- boxes, and lines at the beginning and the end of a track. Frames left out between two lines are interpolated, so a new
-  track needs only a few lines, of which ``how`` is "added";
-- a mesh belongs to its frame, and is used only where that line has not become "added";
-- ``confirmed`` of a track, false where it is perhaps no face: set to true, it counts as somebody. Such tracks have no
-  meshes, so that it is masked in any case. Left out, it is true.
-
-Not to be edited: ``source``, by which tracks of another recording are refused, and ``found``, who was found where, by
-which it is noticed that somebody was left out or that a name became somebody else's.
+``docs/scenes.md`` says what may be edited. Not to be edited: ``source``, by which tracks of another recording are
+refused, and ``found``, who was found where, by which it is noticed that somebody was left out or that a name became
+somebody else's.
 """
 
 from __future__ import annotations
