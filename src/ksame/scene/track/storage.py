@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.errors import InputError, OutputError
-from ksame.files import read_json, write_json
+from ksame.files import open_atomic, read_json, write_json
 from ksame.models import Face
 from ksame.scene.track.tracks import N_POINTS, Person, Track, Tracks
 
@@ -52,7 +52,7 @@ def new_arrays(n_rows: int, folder: Path | None) -> dict[str, NDArray[Any]]:
     """Return empty arrays for finished tracks, in memory or mapped to files of ``folder``."""
     arrays: dict[str, NDArray[Any]] = {}
     for name, (shape, dtype) in SHAPES.items():
-        if folder is not None and n_rows:
+        if folder is not None and n_rows:  # nothing can be mapped to an empty file
             with _kept_in(folder):
                 file = folder / f"{name}.npy"
                 arrays[name] = np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=(n_rows, *shape))
@@ -63,13 +63,11 @@ def new_arrays(n_rows: int, folder: Path | None) -> dict[str, NDArray[Any]]:
 
 def save_tracks(tracks: Tracks, folder: Path) -> None:
     """Keep tracks in a folder; they count as kept only when all of it is there. An OutputError says why not."""
-    shutil.rmtree(begin(folder))
-    arrays = new_arrays(sum(map(len, tracks.tracks)), folder)
-    start = 0
-    for track in tracks.tracks:
-        for name, array in arrays.items():
-            array[start : start + len(track)] = getattr(track, name)
-        start += len(track)
+    begin(folder).rmdir()
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, (shape, dtype) in SHAPES.items():
+        rows = [np.zeros((0, *shape)), *(getattr(track, name) for track in tracks.tracks)]
+        arrays[name] = np.concatenate(rows, dtype=dtype, casting="unsafe")
     finish(folder, tracks, arrays)
 
 
@@ -85,12 +83,13 @@ def begin(folder: Path) -> Path:
 
 def finish(folder: Path, tracks: Tracks, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Mark the arrays of a folder as those of ``tracks``, complete."""
-    with _kept_in(folder):
-        for name, array in arrays.items():
-            if isinstance(array, np.memmap):
+    for name, array in arrays.items():
+        if isinstance(array, np.memmap):
+            with _kept_in(folder):
                 array.flush()
-            else:  # nothing can be mapped to an empty file
-                np.save(folder / f"{name}.npy", array)
+        else:
+            with open_atomic(folder / f"{name}.npy") as stream:
+                np.save(stream, array)
     index = {
         "size": tracks.size,
         "n_frames": tracks.n_frames,
