@@ -36,19 +36,12 @@ class Input:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What is to be read.
+    """What is to be read."""
 
-    Attributes
-    ----------
-    files : tuple of Input
-        In the order of a hash of their content: people get the same names, whatever the files are called. The order is
-        secret, since whoever has the originals knows it. :func:`output_paths` numbers the outputs at random.
-    many : bool
-        Whether a folder, a pattern or several files were given, so that several outputs are expected.
-    """
-
+    # In the order of a hash of their content: people get the same names, whatever the files are called. The order is
+    # secret, since whoever has the originals knows it; :func:`output_paths` numbers the outputs at random.
     files: tuple[Input, ...]
-    many: bool
+    many: bool  # whether a folder, a pattern or several files were given, so that several outputs are expected
 
 
 @dataclass(frozen=True)
