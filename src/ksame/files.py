@@ -27,10 +27,7 @@ _LONGEST = 60  # characters of a name that its temporary name repeats: at most 2
 def sha256_of(*paths: Path) -> str:
     """Return the SHA-256 of what files hold, one after the other.
 
-    Raises
-    ------
-    OSError
-        When one cannot be read.
+    Raises OSError when one cannot be read.
     """
     digest = sha256()
     for path in paths:
@@ -49,10 +46,7 @@ def hash_tree(path: Path) -> dict[str, str]:
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, where they are not there yet.
 
-    Raises
-    ------
-    OutputError
-        When it cannot be made.
+    Raises OutputError when it cannot be made.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -91,6 +85,8 @@ def atomic_path(
 ) -> Iterator[Path]:
     """Give an empty file in the same folder to be written; it takes the name when all of it is on the disk.
 
+    Raises OutputError when it cannot be written, or is there already and must stay; nothing half-written is left.
+
     Parameters
     ----------
     path : Path
@@ -101,11 +97,6 @@ def atomic_path(
         Whether a file of this name is replaced.
     constant_time : bool
         Whether it gets the time stamp of everything that is published.
-
-    Raises
-    ------
-    OutputError
-        When it cannot be written, or is there already and must stay; nothing half-written is left.
     """
     part = path.with_name(f"{_prefix(path)}{secrets.token_hex(4)}{_PART}")
     try:
@@ -177,12 +168,8 @@ def read_json(path: Path) -> dict[str, Any]:
 def build_folder(folder: Path) -> Iterator[Path]:
     """Give a temporary folder that takes its name when all went well, and vanishes otherwise.
 
-    Files are flushed to the disk, and everything gets the constant time stamp.
-
-    Raises
-    ------
-    OutputError
-        When the disk is full or not writable; what stood there before is there still.
+    Files are flushed to the disk, and everything gets the constant time stamp. Raises OutputError when the disk is full
+    or not writable; what stood there before is there still.
     """
     building: Path | None = None
     try:

@@ -17,51 +17,25 @@ _JSON = {int: "integer", float: "number", bool: "boolean", str: "string"}
 
 @dataclass(frozen=True)
 class Spec:
-    """What is known of one parameter.
-
-    Attributes
-    ----------
-    name, help : str
-    kind : type
-        int, float, bool or str.
-    default : anything
-        With None it may be left open.
-    low, high : float, optional
-        Limits of a number, which fractions need; ``above`` and ``below`` leave the limits themselves out.
-    choices : tuple of str
-        All values of a word; empty where any will do.
-    level : bool
-        Whether ``--level`` sets it: how strong a mask is.
-    grows : {"", "height", "area"}
-        With what of a face in a photograph it grows.
-    weakest : float
-        Smallest value to which it shrinks with a small face.
-    method : bool
-        Whether the value is a method, given by its name.
-    public : bool
-        Whether it is a choice of its own; False where the name of a recipe says it.
-    quiet : bool
-        Whether certificates leave it out at its default.
-    option : str
-        What the command line calls it, where that is not its name.
-    """
+    """What is known of one parameter."""
 
     name: str
     help: str
-    kind: type
-    default: Any
+    kind: type  # int, float, bool or str
+    default: Any  # with None it may be left open
+    # limits of a number, which fractions need; ``above`` and ``below`` leave the limits themselves out
     low: float | None = None
     high: float | None = None
     above: bool = False
     below: bool = False
-    choices: tuple[str, ...] = ()
-    level: bool = False
-    grows: Literal["", "height", "area"] = ""
-    weakest: float = 0.0
-    method: bool = False
-    public: bool = True
-    quiet: bool = False
-    option: str = ""
+    choices: tuple[str, ...] = ()  # all values of a word; empty where any will do
+    level: bool = False  # whether ``--level`` sets it: how strong a mask is
+    grows: Literal["", "height", "area"] = ""  # {"", "height", "area"}: with what of a face in a photograph it grows
+    weakest: float = 0.0  # smallest value to which it shrinks with a small face
+    method: bool = False  # whether the value is a method, given by its name
+    public: bool = True  # whether it is a choice of its own; False where the name of a recipe says it
+    quiet: bool = False  # whether certificates leave it out at its default
+    option: str = ""  # what the command line calls it, where that is not its name
 
     def checked(self, value: Any, owner: str) -> Any:
         """Return a value as a plain Python one, or raise the one wording for a bad parameter."""

@@ -39,24 +39,12 @@ class Withheld:
 
 @dataclass(frozen=True, eq=False)
 class Portraits:
-    """What a folder of photographs held.
+    """What a folder of photographs held."""
 
-    Attributes
-    ----------
-    faces : FaceSet
-        One crop per photograph, with the 478 points of its mesh in three dimensions.
-    blendshapes : ndarray of shape (n_faces, 52)
-        Expression weights of each face.
-    withheld : tuple of Withheld
-        Photographs from which no single face could be taken.
-    unreadable : tuple of str
-        Files that are no pictures, and why.
-    """
-
-    faces: FaceSet
-    blendshapes: FloatArray
-    withheld: tuple[Withheld, ...]
-    unreadable: tuple[str, ...]
+    faces: FaceSet  # one crop per photograph, with the 478 points of its mesh in three dimensions
+    blendshapes: FloatArray  # (n_faces, 52): expression weights of each face
+    withheld: tuple[Withheld, ...]  # photographs from which no single face could be taken
+    unreadable: tuple[str, ...]  # files that are no pictures, and why
 
 
 def portrait_mesh(
@@ -101,6 +89,8 @@ def load_photographs(
 ) -> Portraits:
     """Load a folder of photographs, one person in each.
 
+    Raises InputError when files cannot be read, or no photograph shows exactly one face.
+
     Parameters
     ----------
     folder, labels
@@ -109,11 +99,6 @@ def load_photographs(
         For eyes and nose; 176 x 224 pixels with room for the whole face by default.
     skip_unreadable : bool
         Leave unreadable files out and list them, instead of raising.
-
-    Raises
-    ------
-    InputError
-        When files cannot be read, or no photograph shows exactly one face.
     """
     folder = Path(folder)
     shape = template or Template.portrait()
@@ -168,7 +153,6 @@ def predicted_labels(portraits: Portraits, label: str) -> tuple[NDArray[np.str_]
 
     Parameters
     ----------
-    portraits : Portraits
     label : {"gender", "age_band", "skin_tone", "expression"}
         All images of a person get the label that most of them have, except expression.
 

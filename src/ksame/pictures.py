@@ -153,24 +153,13 @@ def orient(pixels: NDArray[PixelT], orientation: int) -> NDArray[PixelT]:
 
 @dataclass(frozen=True, eq=False)
 class PictureExtras:
-    """What a picture file holds beside 8 bits of red, green and blue.
+    """What a picture file holds beside 8 bits of red, green and blue."""
 
-    Attributes
-    ----------
-    alpha : ndarray of shape (height, width), uint8, or None
-        Upright; None where nothing is transparent.
-    deep : ndarray of shape (height, width, 3), uint16, or None
-        All bits of a picture with 16, upright, transparent parts on white.
-    bits : int
-        Per channel, in the file.
-    jpeg : (int, int) or None
-        Quality and subsampling, as Pillow counts them, of a JPEG file.
-    """
-
-    alpha: Pixels | None
+    alpha: Pixels | None  # (height, width): upright; None where nothing is transparent
+    # (height, width, 3): all bits of a picture with 16, upright, transparent parts on white
     deep: NDArray[np.uint16] | None
-    bits: int
-    jpeg: tuple[int, int] | None
+    bits: int  # per channel, in the file
+    jpeg: tuple[int, int] | None  # quality and subsampling, as Pillow counts them, of a JPEG file
 
     @classmethod
     def of(cls, picture: Image.Image, path: Path, bits: int) -> PictureExtras:
@@ -299,10 +288,9 @@ def save_picture(
     Parameters
     ----------
     pixels : ndarray of shape (height, width, 3 or 4), uint8 or uint16
-    path : Path
     picture_format : str
-        As Pillow names it. Without a ``quality`` WebP and AVIF are written at 92, the same for JPEG with full colour
-        resolution, unless ``jpeg`` has the quality and subsampling of its source; the others without loss.
+        As Pillow names it. Without a ``quality`` WebP and AVIF are written at 92, the same for JPEG with full
+        colour resolution, unless ``jpeg`` has the quality and subsampling of its source; the others without loss.
     """
     if pixels.dtype == np.uint16:
         path.write_bytes(_deep_file(pixels, picture_format, exif))

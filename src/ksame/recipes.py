@@ -36,28 +36,14 @@ __all__ = ["METHODS", "Entry", "InScenes", "Recipe", "for_scenes", "recipe"]
 
 @dataclass(frozen=True)
 class Recipe(Parameters):
-    """A method in a coding, ready to run.
-
-    Attributes
-    ----------
-    name : str
-    method : Method
-    space : FaceSpace
-        The coding in which faces are replaced.
-    distance_space : FaceSpace, optional
-        Another coding in which neighbours are sought.
-    select : str, optional
-        The label that is kept.
-    fitted_ : bool, optional
-        Whether the codings were learned already, see :meth:`fit`.
-    """
+    """A method in a coding, ready to run."""
 
     name: str
     method: Method
-    space: FaceSpace
-    distance_space: FaceSpace | None = None
-    select: str | None = None
-    fitted_: bool | None = None
+    space: FaceSpace  # the coding in which faces are replaced
+    distance_space: FaceSpace | None = None  # another coding in which neighbours are sought
+    select: str | None = None  # the label that is kept
+    fitted_: bool | None = None  # whether the codings were learned already, see :meth:`fit`
 
     def fit(self, faces: FaceSet) -> Recipe:
         """Return the recipe with codings learned on ``faces``, for people who come later.

@@ -9,7 +9,7 @@ import pytest
 from ksame.scene.media import Output
 
 FOLDER = Path(inspect.getfile(Output)).parent
-ALLOWED = {"ksame.errors", "ksame.files", "ksame.pictures"}
+ALLOWED = {"ksame.errors", "ksame.files", "ksame.parameters", "ksame.pictures"}
 
 
 def imported(path):

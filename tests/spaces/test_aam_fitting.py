@@ -121,7 +121,7 @@ def test_simultaneous_step_equals_the_full_normal_equations(model, fitter):
     picture, truth = (a[0] for a in rendered(model, 1, 8))
     level = fitter.levels[0]
     described, transform = crop_features(level.warp, picture, truth + 1.0)
-    level_fit = _LevelFit(level, described, "simultaneous", 3.0)
+    level_fit = _LevelFit(level, described, "simultaneous")
     level_fit.stiffness[:] = 0
     points, shape = level.project(transform.apply(truth + 1.0), 3.0)
     move = level_fit._move(points, shape)

@@ -2,21 +2,12 @@
 
 from ksame.attacks.base import AttackData, AttackResult, Coder, Recogniser
 from ksame.attacks.eigenfaces import Eigenfaces, Mahalanobis
-from ksame.attacks.embedding import Embedding, EmbeddingCache
+from ksame.attacks.embedding import Embedding
 from ksame.attacks.modelspace import ModelNeighbour, Posterior
 from ksame.attacks.protocol import Split, label_split, other_photograph_split, same_photograph_split
 from ksame.attacks.restorer import OnRestored, Restorer
 from ksame.attacks.scenarios import SCENARIOS, Scenario, run_attack
-from ksame.attacks.scoring import (
-    Roc,
-    Verdict,
-    clopper_pearson,
-    cmc,
-    expected_ranks,
-    rank1_scores,
-    roc,
-    verdict,
-)
+from ksame.attacks.scoring import Roc, Verdict, clopper_pearson, cmc, rank1_scores, roc, verdict
 
 __all__ = [
     "SCENARIOS",
@@ -25,7 +16,6 @@ __all__ = [
     "Coder",
     "Eigenfaces",
     "Embedding",
-    "EmbeddingCache",
     "Mahalanobis",
     "ModelNeighbour",
     "OnRestored",
@@ -38,7 +28,6 @@ __all__ = [
     "Verdict",
     "clopper_pearson",
     "cmc",
-    "expected_ranks",
     "label_split",
     "other_photograph_split",
     "rank1_scores",

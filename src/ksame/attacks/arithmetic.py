@@ -30,12 +30,8 @@ def difference_votes(released: FloatArray, originals: FloatArray) -> FloatArray:
 
     k-Diff-furthest moves all faces of a cluster by one vector (Sun et al. 2015, eq. 1), so that the difference between
     two released faces is the difference between their originals. The pairing of i with j gets a vote from that of i'
-    with j' whenever r_i - r_i' and x_j - x_j' coincide, that is, r_i - x_j and r_i' - x_j' do.
-
-    Parameters
-    ----------
-    released : ndarray of shape (n_released, n_features)
-    originals : ndarray of shape (n_originals, n_features)
+    with j' whenever r_i - r_i' and x_j - x_j' coincide, that is, r_i - x_j and r_i' - x_j' do. ``released`` is of shape
+    (n_released, n_features). ``originals`` is of shape (n_originals, n_features).
     """
     votes = np.zeros((len(released), len(originals)))
     if len(released) < 2 or len(originals) < 2:

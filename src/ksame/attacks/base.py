@@ -18,6 +18,8 @@ from ksame.faces.faceset import FaceSet
 FALSE_ACCEPT_RATES = (0.01, 0.001)
 """Rates at which the true accept rate is reported."""
 
+_MAX_RANK = 50
+
 Imitation = Callable[[FaceSet], FaceSet]
 """The de-identification as an attacker would run it on faces of their own; subjects stay as they were."""
 
@@ -72,28 +74,15 @@ class Remarking(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class AttackData:
-    """What an attacker holds, and the truth the attack is scored on.
+    """What an attacker holds, and the truth the attack is scored on."""
 
-    Attributes
-    ----------
-    originals : FaceSet
-        Faces whose subjects the attacker knows.
-    released : FaceSet
-        De-identified faces; their ``subjects`` are the truth, which no attack uses before scoring. Released faces and
-        originals go together by subject, not by position.
-    training : FaceSet, optional
-        People outside both, for a recogniser to learn from.
-    imitate : callable, optional
-        The method, as the attacker runs it: see :data:`Imitation`.
-    earlier : FaceSet, optional
-        An earlier release of the same people; its ``subjects`` are the truth too.
-    """
-
-    originals: FaceSet
+    originals: FaceSet  # faces whose subjects the attacker knows
+    # de-identified faces; their ``subjects`` are the truth, which no attack uses before scoring. Released faces and
+    # originals go together by subject, not by position
     released: FaceSet
-    training: FaceSet | None = None
-    imitate: Imitation | None = None
-    earlier: FaceSet | None = None
+    training: FaceSet | None = None  # people outside both, for a recogniser to learn from
+    imitate: Imitation | None = None  # the method, as the attacker runs it: see :data:`Imitation`
+    earlier: FaceSet | None = None  # an earlier release of the same people; its ``subjects`` are the truth too
 
     def __post_init__(self) -> None:
         if not set(self.released.subjects) & set(self.originals.subjects):
@@ -109,48 +98,27 @@ class AttackData:
 
 @dataclass(frozen=True, eq=False)
 class AttackResult:
-    """What an attack achieved.
-
-    Attributes
-    ----------
-    params : mapping
-        The recogniser's settings and the size of what it learned, ready for JSON.
-    subjects : ndarray of shape (n_probes,)
-        Whom the probes really show.
-    scores : ndarray of shape (n_probes,)
-        Chance with which each probe is named correctly at rank 1.
-    interval : tuple of float
-        Clopper-Pearson 95 % interval of the rank-1 rate.
-    cmc : ndarray of shape (max_rank,)
-        See :func:`ksame.attacks.scoring.cmc`; as long as the gallery has subjects, at most 50.
-    eer : float or None
-        None where verification cannot be measured: a single person.
-    tar_at_far : mapping of float to float
-        True accept rate by false accept rate; empty where verification cannot be measured.
-    covered : bool
-        Whether a promise of k-anonymity speaks of this attacker at all; it does not of insiders.
-    notes : tuple of str
-        What readers should know: who trained the recogniser, what was detected, what was left out.
-    distances : ndarray of shape (n_probes, n_gallery)
-    probes, gallery : FaceSet
-        What was compared with what, after restoration if there was any.
-    """
+    """What an attack achieved."""
 
     scenario: str
     recogniser: str
-    params: Mapping[str, Any]
+    params: Mapping[str, Any]  # the recogniser's settings and the size of what it learned, ready for JSON
     n_probes: int
     n_gallery: int
-    subjects: NDArray[np.str_]
-    scores: FloatArray
-    interval: tuple[float, float]
+    subjects: NDArray[np.str_]  # (n_probes,): whom the probes really show
+    scores: FloatArray  # (n_probes,): chance with which each probe is named correctly at rank 1
+    interval: tuple[float, float]  # Clopper-Pearson 95 % interval of the rank-1 rate
+    # (max_rank,): see :func:`ksame.attacks.scoring.cmc`; as long as the gallery has subjects, at most 50
     cmc: FloatArray
-    eer: float | None
+    eer: float | None  # None where verification cannot be measured: a single person
+    # true accept rate by false accept rate; empty where verification cannot be measured
     tar_at_far: Mapping[float, float]
-    distances: FloatArray
+    distances: FloatArray  # (n_probes, n_gallery)
+    # what was compared with what, after restoration if there was any
     probes: FaceSet
     gallery: FaceSet
-    covered: bool = True
+    covered: bool = True  # whether a promise of k-anonymity speaks of this attacker at all; it does not of insiders
+    # what readers should know: who trained the recogniser, what was detected, what was left out
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -177,7 +145,6 @@ def score(
     *,
     notes: tuple[str, ...] = (),
     covered: bool = True,
-    max_rank: int = 50,
 ) -> AttackResult:
     """Score distances of shape (n_probes, n_gallery) into a result."""
     scores = rank1_scores(distances, gallery.subjects, probes.subjects)
@@ -194,7 +161,7 @@ def score(
         subjects=probes.subjects,
         scores=scores,
         interval=clopper_pearson(float(scores.sum()), len(scores)),
-        cmc=cmc(distances, gallery.subjects, probes.subjects, min(max_rank, gallery.n_subjects)),
+        cmc=cmc(distances, gallery.subjects, probes.subjects, min(_MAX_RANK, gallery.n_subjects)),
         eer=eer,
         tar_at_far=MappingProxyType(tar),
         distances=distances,

@@ -67,11 +67,8 @@ def detect_pixelation(image: NDArray[Any]) -> Pixelation | None:
     A run of near-identical pixels ends where two neighbours differ. Every row votes, by how much they differ, for the
     columns at which its runs end, and every column for rows. The block size is the period at which votes on the lines
     of the grid exceed the others most: a multiple of it leaves strong votes beside its lines, a divisor puts lines
-    where there are no votes, and compression adds a little everywhere.
-
-    Parameters
-    ----------
-    image : ndarray of shape (height, width, channels), float in [0, 1]
+    where there are no votes, and compression adds a little everywhere. ``image`` is of shape (height, width, channels),
+    float in [0, 1].
 
     Examples
     --------
@@ -177,13 +174,8 @@ def detect_levels(images: NDArray[Any], sharp: FaceSet) -> list[Level | None]:
     """Detect what was done to each image.
 
     All blurred images get the median blur: a set of faces is usually blurred by one level, and a few levels are quicker
-    to imitate than many.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, height, width, channels)
-    sharp : FaceSet
-        Untouched faces of the same size, anybody's.
+    to imitate than many. ``images`` is of shape (n, height, width, channels). ``sharp``: untouched faces of the same
+    size, anybody's.
     """
     detector = BlurDetector.learn(sharp)
     blocks = [detect_pixelation(image) for image in images]

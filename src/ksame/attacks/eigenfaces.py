@@ -15,15 +15,9 @@ from ksame.spaces.reference import cross_squared_distances
 
 @dataclass(frozen=True)
 class Eigenfaces:
-    """Nearest neighbour among eigenface coefficients (Turk and Pentland 1991; Newton et al. 2005, Fig. 3).
+    """Nearest neighbour among eigenface coefficients (Turk and Pentland 1991; Newton et al. 2005, Fig. 3)."""
 
-    Parameters
-    ----------
-    n_components : int, float in (0, 1] or None
-        A number, a share of the variance, or all.
-    """
-
-    n_components: int | float | None = None
+    n_components: int | float | None = None  # a number, a share of the variance, or all
     space_: EigenSpace | None = None
 
     name = "eigenfaces"

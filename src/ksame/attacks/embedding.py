@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ksame.arrays import ByteArray, FloatArray
-from ksame.errors import InputError
 from ksame.faces.faceset import FaceSet, quantise
-from ksame.files import make_folder, open_atomic
 from ksame.models import Recogniser as Network
 from ksame.models import detect, five_points
 from ksame.models.landmarker import N_POINTS
@@ -25,43 +21,6 @@ _PLACE = ((0.27, 0.36), (0.73, 0.36), (0.5, 0.60), (0.33, 0.77), (0.67, 0.77))
 _N_FIVE = len(_PLACE)
 
 
-class EmbeddingCache:
-    """Keeps points and vectors of pictures, by the bytes of the picture.
-
-    Parameters
-    ----------
-    file : Path, optional
-        Where to keep vectors between runs; in memory only when None. Vectors tell who somebody is: the file is readable
-        by its owner only, and is as secret as the originals.
-    """
-
-    def __init__(self, file: Path | None = None) -> None:
-        self.file = file
-        self.vectors: dict[str, FloatArray] = {}
-        self.points: dict[str, FloatArray | None] = {}
-        self._saved = 0
-        if file is not None and file.exists():
-            self.vectors = _read(file)
-            self._saved = len(self.vectors)
-
-    def save(self) -> None:
-        """Write new vectors to the file, if there is one; the old file stands until the new one is complete."""
-        if self.file is None or len(self.vectors) == self._saved:
-            return
-        make_folder(self.file.parent)
-        with open_atomic(self.file, private=True) as stream:
-            np.savez(stream, **self.vectors)  # type: ignore[arg-type]
-        self._saved = len(self.vectors)
-
-
-def _read(file: Path) -> dict[str, FloatArray]:
-    try:
-        with np.load(file, allow_pickle=False) as archive:
-            return {key: np.asarray(archive[key], dtype=np.float64) for key in archive.files}
-    except (OSError, ValueError, BadZipFile) as error:
-        raise InputError(f"{file}: expected vectors of an earlier run ({error}). Remove it and run again.") from error
-
-
 @dataclass(frozen=True, eq=False)
 class Embedding:
     """A pretrained network as a recogniser: the distance is that between unit vectors, the root of 2 - 2 cos.
@@ -69,18 +28,14 @@ class Embedding:
     The five points a network wants are those that faces carry, or come from their mesh, else from a detector on the
     picture. Where none is found, as on a mask or a black square, the face is taken to be where faces of the training
     set are found.
-
-    Parameters
-    ----------
-    network : ksame.models.Recogniser
-        :class:`~ksame.models.SFace`, :class:`~ksame.models.DlibResNet` or :class:`~ksame.models.OnnxRecogniser`.
-    cache : EmbeddingCache, optional
-        Shared by all copies of this recogniser; one in memory by default.
     """
 
+    # :class:`~ksame.models.SFace`, :class:`~ksame.models.DlibResNet` or :class:`~ksame.models.OnnxRecogniser`
     network: Network
-    cache: EmbeddingCache = field(default_factory=EmbeddingCache)
     place_: FloatArray | None = None
+    # by a hash of the picture, and shared by all copies of this recogniser
+    vectors_: dict[str, FloatArray] = field(default_factory=dict)
+    points_: dict[str, FloatArray | None] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -106,10 +61,9 @@ class Embedding:
             if points is None:
                 points = place * [image.shape[1], image.shape[0]]
             key = _key(self.network.name, image, points)
-            if key not in self.cache.vectors:
-                self.cache.vectors[key] = self.network.embed(image, points)
-            rows.append(self.cache.vectors[key])
-        self.cache.save()
+            if key not in self.vectors_:
+                self.vectors_[key] = self.network.embed(image, points)
+            rows.append(self.vectors_[key])
         return np.stack(rows)
 
     def distances(self, probes: FaceSet, gallery: FaceSet) -> FloatArray:
@@ -129,10 +83,10 @@ class Embedding:
         if mesh is not None:
             return mesh[:, :2] if len(mesh) == _N_FIVE else five_points(mesh)
         key = _key("points", image)
-        if key not in self.cache.points:
+        if key not in self.points_:
             faces = detect(image)
-            self.cache.points[key] = max(faces, key=lambda face: face.side).landmarks if faces else None
-        return self.cache.points[key]
+            self.points_[key] = max(faces, key=lambda face: face.side).landmarks if faces else None
+        return self.points_[key]
 
 
 def _split(faces: FaceSet) -> tuple[ByteArray, list[FloatArray | None]]:

@@ -22,14 +22,10 @@ class ModelNeighbour:
     """Nearest neighbour among appearance parameters (Sun et al. 2015, section IV-B; Gross and Sweeney 2007, Fig. 5).
 
     Needs faces with landmarks.
-
-    Parameters
-    ----------
-    space : FaceSpace
-        The shipped face model by default. ``AamSpace(zero_first_texture=True)`` learns a model of its own, and sets
-        overall brightness, which says little about who it is, to zero.
     """
 
+    # the shipped face model by default. ``AamSpace(zero_first_texture=True)`` learns a model of its own, and sets
+    # overall brightness, which says little about who it is, to zero
     space: FaceSpace = field(default_factory=FaceModelSpace)
     space_: FaceSpace | None = None
 
@@ -63,14 +59,9 @@ class Posterior:
     scale is the spread of a person's images around their mean, where the training set has several of somebody, and
     otherwise :meth:`ksame.spaces.FaceModels.scale`. The distance returned is the root of -2 log p, so that
     adding squares over a set of one subject's images gives the posterior of the set.
-
-    Parameters
-    ----------
-    space : FaceSpace
-        The coding; eigenfaces with 95 % of the variance by default.
     """
 
-    space: FaceSpace = field(default_factory=EigenSpace)
+    space: FaceSpace = field(default_factory=EigenSpace)  # the coding; eigenfaces with 95 % of the variance by default
     space_: FaceSpace | None = None
     scale_: float = 1.0
 

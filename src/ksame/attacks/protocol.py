@@ -22,22 +22,14 @@ TRAINING = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Gallery, probes before de-identification, and training set.
+    """Gallery, probes before de-identification, and training set."""
 
-    Attributes
-    ----------
-    gallery, probes : FaceSet
-        Of the same people.
-    training : FaceSet, optional
-        Of other people.
-    same_photographs : bool
-        Whether probes may be the photographs of the gallery, as in Newton et al. (2005). Otherwise they are other
-        photographs of the same people, as FERET's fa and fb are.
-    """
-
+    # of the same people
     gallery: FaceSet
     probes: FaceSet
-    training: FaceSet | None
+    training: FaceSet | None  # of other people
+    # whether probes may be the photographs of the gallery, as in Newton et al. (2005). Otherwise they are other
+    # photographs of the same people, as FERET's fa and fb are
     same_photographs: bool
 
     def __post_init__(self) -> None:

@@ -19,6 +19,7 @@ from ksame.faces.filters import block_starts
 NOISE = 1.0 / 255.0
 """Standard deviation assumed for an observed pixel: rounding, and a little more."""
 
+_MAX_STEPS = 200  # of conjugate gradients
 Operator = Callable[[FloatArray], FloatArray]
 
 
@@ -34,10 +35,7 @@ class Prior:
     def smooth(cls, height: int, width: int, strength: float = 1e-4) -> Prior:
         """Return the prior of Hardie et al. (1997): a pixel is the mean of its four neighbours, plus noise.
 
-        Parameters
-        ----------
-        strength : float
-            Variance of that noise.
+        ``strength``: variance of that noise.
         """
         rows, columns = np.cos(frequencies(height)), np.cos(frequencies(width))
         roughness = 1.0 - (rows[:, None] + columns[None, :]) / 2.0
@@ -141,12 +139,12 @@ def _folded(full: FloatArray, axis: int, count: int, p: int) -> FloatArray:
 
 
 def conjugate_gradients(
-    apply: Operator, target: FloatArray, precondition: Operator, tolerance: float = 1e-4, max_steps: int = 200
+    apply: Operator, target: FloatArray, precondition: Operator, tolerance: float = 1e-4
 ) -> FloatArray:
     """Solve symmetric positive definite systems, one per row of ``target``, by preconditioned conjugate gradients.
 
     ``apply`` multiplies by the matrix and ``precondition`` approximately by its inverse, row by row. Ends when every
-    residual has fallen to ``tolerance`` times its first length, or after ``max_steps``.
+    residual has fallen to ``tolerance`` times its first length, or after ``_MAX_STEPS``.
     """
 
     def inner(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -155,7 +153,7 @@ def conjugate_gradients(
     solution, residual = np.zeros_like(target), target.copy()
     direction = precondition(residual)
     length = first = inner(residual, direction)
-    for _ in range(max_steps):
+    for _ in range(_MAX_STEPS):
         if (length <= tolerance**2 * first).all():
             break
         image = apply(direction)
@@ -183,10 +181,7 @@ class RidgeInverse:
     def learn(cls, seen: FloatArray, wanted: FloatArray) -> RidgeInverse:
         """Learn from pairs.
 
-        Parameters
-        ----------
-        seen, wanted : ndarray of shape (n_pairs, n_pixels)
-            De-identified faces and the originals behind them.
+        ``seen`` and ``wanted`` are of shape (n_pairs, n_pixels); de-identified faces and the originals behind them.
         """
         seen_mean, wanted_mean = seen.mean(axis=0), wanted.mean(axis=0)
         x, y = seen - seen_mean, wanted - wanted_mean

@@ -49,29 +49,13 @@ class Restorer:
 
     The network takes RGB scaled to [-1, 1], of shape (n, 3, side, side): the square of :data:`CROP` mean sides round
     the box of a face, scaled to ``side`` pixels. It answers with the restored square in the same shape and scale.
-
-    Parameters
-    ----------
-    file : Path
-    name : str, optional
-        What reports call it; by default the file's name.
-
-    Attributes
-    ----------
-    side : int
-        Size of the square in pixels.
-    sha256 : str
-        Of the file, for reports.
-
-    Raises
-    ------
-    ModelError
-        When the file is missing or no network of this kind.
+    Raises ModelError when the file is missing or no network of this kind.
+    Reports call it by the file's name, and give the file's ``sha256``.
     """
 
-    def __init__(self, file: Path | str, *, name: str | None = None) -> None:
+    def __init__(self, file: Path | str) -> None:
         self._file = Path(file)
-        self.name = self._file.stem if name is None else name
+        self.name = self._file.stem
         self._session = session(self._file)
         self.sha256 = sha256_of(self._file)
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
@@ -132,11 +116,6 @@ class OnRestored:
     """A recogniser of faces that a network restored; it says so in its name.
 
     The faces it gets are restored already, see :meth:`Restorer.restored`.
-
-    Parameters
-    ----------
-    recogniser : Recogniser
-    restorer : Restorer
     """
 
     recogniser: Recogniser

@@ -31,6 +31,8 @@ from ksame.errors import InputError, parameter_error
 from ksame.faces.faceset import FaceSet, subject_means
 from ksame.spaces.reference import cross_squared_distances
 
+_FOLDS = 5
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -234,10 +236,10 @@ def _levels(data: AttackData) -> tuple[list[Level | None], tuple[str, ...]]:
     return levels, notes or ("neither pixelation nor blur was detected",)
 
 
-def _folds(released: FaceSet, rng: np.random.Generator, count: int = 5) -> IntArray:
+def _folds(released: FaceSet, rng: np.random.Generator) -> IntArray:
     """Deal released faces into folds, (n_released,); one person, or one shared face, is never in two."""
     _, part = np.unique(connected(released.subjects, distinct(released)[1]), return_inverse=True)
-    return np.asarray(rng.permutation(int(part.max()) + 1)[part] % count, dtype=np.intp)
+    return np.asarray(rng.permutation(int(part.max()) + 1)[part] % _FOLDS, dtype=np.intp)
 
 
 def _behind(released: FaceSet, originals: FaceSet) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -263,15 +265,9 @@ _ALL = (
     ),
     Scenario("enhancement", "pixelated or blurred faces, made sharp again, against originals", _enhancement),
     Scenario(
-        "learned-inverse",
-        "released faces, undone as other people's pairs teach, against originals",
-        _learned_inverse,
+        "learned-inverse", "released faces, undone as other people's pairs teach, against originals", _learned_inverse
     ),
-    Scenario(
-        "difference",
-        "pairings in which many released faces differ alike from their originals",
-        _difference,
-    ),
+    Scenario("difference", "pairings in which many released faces differ alike from their originals", _difference),
     Scenario("differencing", "one release less another of the same people, against originals", _differencing),
     Scenario("insider", "shared faces less the members that an insider knows, against originals", _insider),
 )

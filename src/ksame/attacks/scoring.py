@@ -66,20 +66,6 @@ def _places(distances: FloatArray, gallery: ArrayLike, probes: ArrayLike) -> tup
     return np.where(in_gallery, before, np.inf), np.where(in_gallery, np.maximum(tied, 1), 1).astype(np.float64)
 
 
-def expected_ranks(distances: FloatArray, gallery: ArrayLike, probes: ArrayLike) -> FloatArray:
-    """Return the rank of the right subject of every probe, averaged over orders of ties, (n_probes,).
-
-    Infinite for probes whose subject is not in the gallery.
-
-    Examples
-    --------
-    >>> expected_ranks(np.array([[0.0, 0.0, 1.0], [2.0, 1.0, 3.0]]), ["ann", "bob", "eve"], ["ann", "eve"])
-    array([1.5, 3. ])
-    """
-    before, tied = _places(distances, gallery, probes)
-    return np.asarray(before + (tied + 1.0) / 2.0)
-
-
 def cmc(distances: FloatArray, gallery: ArrayLike, probes: ArrayLike, max_rank: int = 50) -> FloatArray:
     """Return the cumulative match characteristic, (max_rank,): how often the right subject is among the first r.
 
@@ -100,18 +86,11 @@ def cmc(distances: FloatArray, gallery: ArrayLike, probes: ArrayLike, max_rank: 
 
 @dataclass(frozen=True, eq=False)
 class Roc:
-    """Verification: pairs of a probe and a gallery face are taken for one person when their distance is small.
+    """Verification: pairs of a probe and a gallery face are taken for one person when their distance is small."""
 
-    Attributes
-    ----------
-    far : ndarray of shape (n_thresholds + 1,)
-        False accept rate, from 0 to 1, rising.
-    tar : ndarray of shape (n_thresholds + 1,)
-        True accept rate at the same thresholds. Between two thresholds an attacker may decide at random, so the curve
-        is the straight line between them.
-    """
-
-    far: FloatArray
+    far: FloatArray  # (n_thresholds + 1,): false accept rate, from 0 to 1, rising
+    # (n_thresholds + 1,): true accept rate at the same thresholds. Between two thresholds an attacker may decide at
+    # random, so the curve is the straight line between them
     tar: FloatArray
 
     def eer(self) -> float:
@@ -137,10 +116,7 @@ class Roc:
 def roc(distances: FloatArray, gallery: ArrayLike, probes: ArrayLike) -> Roc:
     """Return the verification curve over all pairs of a probe and a gallery face.
 
-    Raises
-    ------
-    InputError
-        When no pair shows one person, or none shows two.
+    Raises InputError when no pair shows one person, or none shows two.
 
     Examples
     --------
@@ -174,7 +150,6 @@ def clopper_pearson(successes: float, n: int, level: float = 0.95) -> tuple[floa
     ----------
     successes : float
         In [0, n]; ties make it a fraction, for which the beta distribution interpolates.
-    n : int
     level : float
         How often the interval covers the true rate, at least.
 

@@ -36,10 +36,10 @@ def squared_frequencies(height: int, width: int) -> FloatArray:
     return np.asarray(frequencies(height)[:, None] ** 2 + frequencies(width)[None, :] ** 2)
 
 
-def power(images: NDArray[Any], floor: float = 1e-10) -> FloatArray:
+def power(images: NDArray[Any]) -> FloatArray:
     """Return the mean square of every cosine coefficient, (height, width), smoothed over its neighbours.
 
     Smoothing takes the geometric mean of 3 x 3 coefficients, so that a few faces are enough to learn from.
     """
     squares = (cosines(images) ** 2).mean(axis=(0, 3))
-    return np.exp(uniform_filter(np.log(squares + floor), 3, mode="nearest"))
+    return np.exp(uniform_filter(np.log(squares + 1e-10), 3, mode="nearest"))

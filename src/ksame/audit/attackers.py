@@ -55,14 +55,8 @@ def attacker(name: str) -> Attacker:
     """Return the attacker called ``name``, or the network in the ONNX file of that name.
 
     ``restored=FILE`` is SFace on faces that the network in ``FILE`` restored, and ``dlib+restored=FILE`` is another
-    attacker on them.
-
-    Raises
-    ------
-    UsageError
-        When the attacker is unknown.
-    ModelError
-        When the file of a restorer is missing or holds something else.
+    attacker on them. Raises UsageError when the attacker is unknown. Raises ModelError when the file of a restorer is
+    missing or holds something else.
     """
     named = known()
     if name in named:

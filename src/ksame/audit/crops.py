@@ -182,10 +182,7 @@ def _size(rgb: ByteArray) -> tuple[int, int]:
 def choose_cropper(pictures: AuditInput, view: View | None) -> FaceCropper:
     """Return the cropper that fits the pictures; a sample of them decides where ``view`` is None.
 
-    Raises
-    ------
-    InputError
-        When registered faces are asked for and the sizes differ.
+    Raises InputError when registered faces are asked for and the sizes differ.
     """
     step = max(1, len(pictures.pairs) // _SAMPLE)
     sample = pictures.pairs[::step][:_SAMPLE]

@@ -229,11 +229,3 @@ def most_exposed(
         for i in order
         if mean[i] > chance + 1e-9
     )
-
-
-def software(names: Mapping[str, str]) -> dict[str, str]:
-    """Return versions of what was used, with ``names`` added."""
-    from importlib.metadata import version
-
-    packages = ("ksame", "numpy", "scipy", "scikit-learn", "opencv-python-headless", "ai-edge-litert")
-    return {**{package: version(package) for package in packages}, **names}

@@ -45,21 +45,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class Pairing:
-    """Which released picture belongs to which original, and what originals show; by equal file names by default.
+    """Which released picture belongs to which original, and what originals show; by equal file names by default."""
 
-    Parameters
-    ----------
-    pairs : path, optional
-        A CSV file with the columns ``original,released``, names relative to the folders.
-    linkage : Linkage or SceneLinkage, optional
-        The link table of a release, or of photographs.
-    labels : path, optional
-        A CSV file with the column ``file`` and any of ``subject`` and labels; ``labels.csv`` in the folder of
-        originals is used by default.
-    """
-
-    pairs: StrPath | None = None
-    linkage: AnyLinkage | None = None
+    pairs: StrPath | None = None  # a CSV file with the columns ``original,released``, names relative to the folders
+    linkage: AnyLinkage | None = None  # the link table of a release, or of photographs
+    # a CSV file with the column ``file`` and any of ``subject`` and labels; ``labels.csv`` in the folder of
+    # originals is used by default
     labels: StrPath | None = None
 
 
@@ -83,25 +74,16 @@ class AuditInput:
         return len({pair.original.subject for pair in self.pairs})
 
 
-def pair_images(
-    originals: ImageSource,
-    released: ImageSource,
-    pairing: Pairing = BY_NAME,
-) -> AuditInput:
+def pair_images(originals: ImageSource, released: ImageSource, pairing: Pairing = BY_NAME) -> AuditInput:
     """Find the pictures of both sides and pair them.
+
+    Raises UsageError when nothing can be paired, or everything shows one person. Raises InputError when a table cannot
+    be read or names a file that is not there.
 
     Parameters
     ----------
     originals, released : Path, str or FaceSet
         Folders, searched with all their sub-folders, or faces in memory.
-    pairing : Pairing
-
-    Raises
-    ------
-    UsageError
-        When nothing can be paired, or everything shows one person.
-    InputError
-        When a table cannot be read or names a file that is not there.
     """
     pairs, linkage = pairing.pairs, pairing.linkage
     if pairs is not None and linkage is not None:

@@ -78,12 +78,8 @@ def crop_pairs(
 ) -> AuditFaces:
     """Crop the faces of every pair, and of further originals of the same people.
 
-    Released pictures are cropped as they are, and once more after each restorer.
-
-    Raises
-    ------
-    InputError
-        When no pair can be judged; when faces are asked of pictures that have none.
+    Released pictures are cropped as they are, and once more after each restorer. Raises InputError when no pair can be
+    judged; when faces are asked of pictures that have none.
     """
     faces = AuditFaces(not_judged=list(pictures.not_paired))
     originals: dict[str, FaceCrops] = {}
@@ -162,7 +158,6 @@ def face_sets(faces: AuditFaces, part: str) -> tuple[FaceSet, FaceSet | None]:
 
     Parameters
     ----------
-    faces : AuditFaces
     part : {"tight", "wide"}
         With ``wide``, faces carry their five points.
 

@@ -63,13 +63,7 @@ def render_report(result: AuditResult) -> str:
 def require_place(report: Path, *folders: Path, force: bool) -> None:
     """Raise where a report may not be written: over something else, or among pictures that are to be published.
 
-    Parameters
-    ----------
-    report : Path
-    *folders : Path
-        Folders of pictures in which it must not lie.
-    force : bool
-        Whether an earlier report may be replaced.
+    ``*folders``: folders of pictures in which it must not lie. ``force``: whether an earlier report may be replaced.
     """
     if report.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{report}: a report is an HTML file; give a name such as report.html.")

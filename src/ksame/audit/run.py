@@ -11,15 +11,7 @@ import numpy as np
 from ksame.attacks import SCENARIOS, AttackData, Restorer, run_attack
 from ksame.audit.attackers import DEFAULT, PIXELS, Attacker, attacker
 from ksame.audit.crops import FaceCropper, View, choose_cropper
-from ksame.audit.judging import (
-    DIFFERENCING,
-    JudgedAttack,
-    conclude,
-    judge,
-    judge_without_faces,
-    most_exposed,
-    software,
-)
+from ksame.audit.judging import DIFFERENCING, JudgedAttack, conclude, judge, judge_without_faces, most_exposed
 from ksame.audit.measuring import compared, measure_utility, poc_points
 from ksame.audit.pairing import BY_NAME, AuditInput, ImageSource, Pairing, pair_images
 from ksame.audit.pairs import AuditFaces, crop_pairs, face_sets
@@ -31,6 +23,7 @@ from ksame.faces.faceset import FaceSet
 from ksame.models import Store
 from ksame.progress import Progress, silent
 from ksame.scene.certificate import AnyCertificate, SceneCertificate
+from ksame.version import software
 
 STANDARD = ("naive", "reverse", "parrot")
 """Scenarios of every audit, unless others are asked for."""
@@ -44,31 +37,19 @@ ON_RESTORED = ("naive", "reverse", "pooled")
 
 @dataclass(frozen=True)
 class AuditConfig:
-    """How an audit attacks.
+    """How an audit attacks."""
 
-    Parameters
-    ----------
-    attackers : sequence of str
-        Keys of :data:`ksame.audit.attackers.KNOWN`, paths of ONNX files, or either on restored faces; see
-        :func:`ksame.audit.attackers.attacker`.
-    scenarios : sequence of str, optional
-        Keys of :data:`ksame.attacks.SCENARIOS`; by default those that fit, see :func:`fitting`.
-    view : {"faces", "photographs"}, optional
-        Whether the pictures are registered faces or show a face somewhere; a sample of them decides by default.
-    by_hand : bool
-        Where no face is found in a released photograph, let the attacker take the place it has in the original.
-    name : str, optional
-        What this release is called in comparisons.
-    seed : int
-        For folds and whatever attacks draw at random.
-    """
-
+    # keys of :data:`ksame.audit.attackers.KNOWN`, paths of ONNX files, or either on restored faces; see
+    # :func:`ksame.audit.attackers.attacker`
     attackers: Sequence[str] = DEFAULT
+    # keys of :data:`ksame.attacks.SCENARIOS`; by default those that fit, see :func:`fitting`
     scenarios: Sequence[str] | None = None
+    # whether the pictures are registered faces or show a face somewhere; a sample of them decides by default
     view: View | None = None
+    # where no face is found in a released photograph, let the attacker take the place it has in the original
     by_hand: bool = False
-    name: str | None = None
-    seed: int = 0
+    name: str | None = None  # what this release is called in comparisons
+    seed: int = 0  # for folds and whatever attacks draw at random
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seed", seed_number("audit", self.seed))
@@ -93,12 +74,11 @@ def audit(
     ----------
     originals, released : Path, str or FaceSet
         Folders of pictures, altered by any tool, or faces in memory.
-    config : AuditConfig
     pairing : Pairing
         Which picture belongs to which, and what originals show.
     earlier : AuditInput, optional
-        An earlier release of the same people, from :func:`ksame.audit.pairing.pair_images`: the attacker subtracts one
-        from the other.
+        An earlier release of the same people, from :func:`ksame.audit.pairing.pair_images`: the attacker subtracts
+        one from the other.
     compare : sequence of AuditResult
         Audits of other releases of the same originals, for the privacy operating characteristic.
     progress : Progress
@@ -151,7 +131,8 @@ def audit(
         without_face=tuple(pair.pair.released.name for pair in faces.without_face),
         not_judged=tuple(faces.not_judged),
         limits=(*unable, *skipped, *_limits(faces, pictures, cropper.view), *_limits_of_restoring(restorers)),
-        software=software({f"{m} (sha256)": Store().model(m).sha256 for m in ("yunet", "face-landmarker", "sface")}),
+        software=software("numpy", "scipy", "scikit-learn", "opencv-python-headless", "ai-edge-litert")
+        | {f"{m} (sha256)": Store().model(m).sha256 for m in ("yunet", "face-landmarker", "sface")},
     )
     return result.illustrated(thumbnails(exposed, faces.pairs))
 

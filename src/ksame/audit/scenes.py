@@ -21,14 +21,7 @@ def promise_of(certificate: AnyCertificate) -> Promise:
             statement=certificate.statement,
             not_promised=certificate.not_promised,
         )
-    record = certificate.promise
-    return Promise(
-        model=record.model,
-        bound=record.bound,
-        scope=record.scope,
-        statement=record.statement,
-        not_promised=record.not_promised,
-    )
+    return Promise.model_validate(certificate.promise, from_attributes=True)
 
 
 def scene_pairs(
@@ -38,7 +31,6 @@ def scene_pairs(
 
     Parameters
     ----------
-    linkage : SceneLinkage
     folder : Path
         Of the originals.
     before, after : sequence of str

@@ -40,31 +40,19 @@ class NotAvailableError(KsameError):
 
 @dataclass(frozen=True)
 class Wanted:
-    """The faces an experiment asks for.
+    """The faces an experiment asks for."""
 
-    Parameters
-    ----------
-    people : int
-        Or as many as there are.
-    expressions, illuminations : sequence of str
-        One picture of everybody for each pair, numbered by the label :data:`SHOT`. Where pictures carry no such
-        labels, other pictures of the same people stand in, as many as they have, two at least.
-    size : (int, int)
-        Height and width.
-    grey : bool
-    whole : bool
-        With hair and chin, and the mesh as landmarks; otherwise cut tight round eyes and nose, which are the landmarks.
-    seed : int
-        Of the choice of people.
-    """
-
-    people: int
+    people: int  # or as many as there are
+    # one picture of everybody for each pair, numbered by the label :data:`SHOT`. Where pictures carry no such
+    # labels, other pictures of the same people stand in, as many as they have, two at least
     expressions: Sequence[str] = ("neutral",)
     illuminations: Sequence[str] = ("flat",)
-    size: tuple[int, int] = (134, 99)
+    size: tuple[int, int] = (134, 99)  # height and width
     grey: bool = True
+    # with hair and chin, and the mesh as landmarks; otherwise cut tight round eyes and nose, which are the
+    # landmarks
     whole: bool = False
-    seed: int = 0
+    seed: int = 0  # of the choice of people
 
 
 class Data(Protocol):

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 from zipfile import BadZipFile
@@ -24,7 +23,7 @@ from ksame.faces.faceset import FaceSet
 from ksame.files import make_folder, write_atomic
 from ksame.papers.data import Data, NotAvailableError, Wanted
 from ksame.progress import Progress, silent
-from ksame.version import __version__
+from ksame.version import __version__, software
 
 Row = dict[str, Any]
 """One measured number with all that it depends on: a line of the CSV file."""
@@ -177,12 +176,7 @@ class Key:
 def versions(*more: str) -> dict[str, str]:
     """Return the versions of all that numbers may depend on, and of ``more`` packages."""
     packages = ("numpy", "scipy", "scikit-learn", "scikit-image", "opencv-python-headless", *more)
-    return {
-        "ksame": __version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(terse=True),
-        **{name: version(name) for name in packages},
-    }
+    return {**software(*packages), "platform": platform.platform(terse=True)}
 
 
 def perform(paper: str, experiment: Experiment, task: Task, folder: Path, *, fresh: bool = False) -> Outcome:
@@ -204,12 +198,13 @@ def perform(paper: str, experiment: Experiment, task: Task, folder: Path, *, fre
 
 
 def _write(folder: Path, key: Key, experiment: Experiment, outcome: Outcome) -> None:
+    make_folder(folder)
     pictures = outcome.findings.pictures
     if pictures is not None:
         buffer = io.BytesIO()
         arrays: dict[str, Any] = vars(pictures)
         np.savez_compressed(buffer, **arrays)
-        write_whole(folder / f"{key.experiment}.npz", buffer.getvalue())
+        write_atomic(folder / f"{key.experiment}.npz", buffer.getvalue())
     record = {
         "schema": "ksame/experiment",
         "version": 1,
@@ -224,7 +219,7 @@ def _write(folder: Path, key: Key, experiment: Experiment, outcome: Outcome) -> 
         "pictures": pictures is not None,
         "rows": outcome.findings.rows,
     }
-    write_whole(folder / f"{key.experiment}.json", (json.dumps(record, indent=1) + "\n").encode())
+    write_atomic(folder / f"{key.experiment}.json", (json.dumps(record, indent=1) + "\n").encode())
 
 
 def _read(folder: Path, key: Key) -> Outcome | None:
@@ -245,12 +240,6 @@ def _pictures(file: Path) -> Pictures:
     with np.load(file, allow_pickle=False) as archive:
         rows, columns = (tuple(str(text) for text in archive[name]) for name in ("rows", "columns"))
         return Pictures(np.asarray(archive["images"]), rows, columns)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it appears whole or not at all."""
-    make_folder(path.parent)
-    write_atomic(path, data)
 
 
 class Rows:

@@ -36,37 +36,18 @@ _SHARES = ("rank1", "within", "accuracy")  # columns drawn in per cent
 
 @dataclass(frozen=True)
 class Curves(Drawing):
-    """One line for each series of rows.
+    """One line for each series of rows."""
 
-    Parameters
-    ----------
-    x : str
-        A column, as ``y``.
-    series : tuple of str
-        Columns whose values, joined, name the lines.
-    where : mapping
-        Rows to draw: column to value, or to several values.
-    x_label, y, y_label : str
-    bound : bool
-        Draw 1/x as well: what k-anonymity promises.
-    logarithmic : bool
-        Both axes.
-    marks : bool
-        Mark the points.
-    zoomed : bool
-        Let the largest value set the height, instead of 100 %.
-    """
-
-    x: str
-    series: tuple[str, ...]
-    where: Mapping[str, Any] = field(default_factory=dict)
+    x: str  # a column, as ``y``
+    series: tuple[str, ...]  # columns whose values, joined, name the lines
+    where: Mapping[str, Any] = field(default_factory=dict)  # rows to draw: column to value, or to several values
     x_label: str = ""
     y: str = "rank1"
     y_label: str = ""
-    bound: bool = False
-    logarithmic: bool = False
-    marks: bool = True
-    zoomed: bool = False
+    bound: bool = False  # draw 1/x as well: what k-anonymity promises
+    logarithmic: bool = False  # both axes
+    marks: bool = True  # mark the points
+    zoomed: bool = False  # let the largest value set the height, instead of 100 %
 
     def draw(self, found: Findings) -> Any:
         """See :meth:`Drawing.draw`."""

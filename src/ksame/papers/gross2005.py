@@ -183,11 +183,7 @@ def _masks(blocks: Sequence[int], sigmas: Sequence[int]) -> list[Try]:
 
 def _averages(method: str, ks: Sequence[int], select: str | None) -> list[Try]:
     return [
-        (
-            "k-same-pixel",
-            {"k": k, "select": select},
-            {"method": method, "level": float(k), "share": share((1, *KS), k)},
-        )
+        ("k-same-pixel", {"k": k, "select": select}, {"method": method, "level": float(k), "share": share((1, *KS), k)})
         for k in ks
     ]
 

@@ -158,9 +158,7 @@ def _attacked(gallery: FaceSet, made: FaceSet, **labels: Any) -> list[Row]:
 def run_length(image: NDArray[Any]) -> int:
     """Return the commonest length of runs of equal pixels along both axes; 1 for a picture that is not pixelated.
 
-    Parameters
-    ----------
-    image : ndarray of shape (height, width)
+    ``image`` is of shape (height, width).
 
     Examples
     --------

@@ -50,11 +50,7 @@ _IMM_SHOTS = {"1": ("neutral", "flat"), "2": ("smile", "flat"), "5": ("neutral",
 def find_pictures(folder: Path, layout: str = "auto") -> tuple[str, list[Picture]]:
     """Return the layout of a data set, and its frontal pictures sorted by person.
 
-    Parameters
-    ----------
-    folder : Path
-    layout : str
-        A key of :data:`LAYOUTS`; ``auto`` takes the first that fits.
+    ``layout``: a key of :data:`LAYOUTS`; ``auto`` takes the first that fits.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder.")

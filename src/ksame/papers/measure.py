@@ -11,14 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.arrays import FloatArray, IntArray
-from ksame.attacks import (
-    AttackData,
-    Recogniser,
-    Split,
-    clopper_pearson,
-    other_photograph_split,
-    run_attack,
-)
+from ksame.attacks import AttackData, Recogniser, Split, clopper_pearson, other_photograph_split, run_attack
 from ksame.attacks.base import Coder
 from ksame.deidentify import Provenance, deidentify
 from ksame.errors import KsameWarning

@@ -17,9 +17,10 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from ksame.errors import UsageError
+from ksame.files import make_folder, write_atomic
 from ksame.papers.claims import Judged, Verdict, judge
 from ksame.papers.data import Data, FolderData
-from ksame.papers.experiment import Experiment, Outcome, Row, Scale, versions, write_whole
+from ksame.papers.experiment import Experiment, Outcome, Row, Scale, versions
 from ksame.papers.figures import draw
 from ksame.papers.paper import Paper
 from ksame.papers.run import PAPERS
@@ -71,14 +72,15 @@ def write_reproduction(
     for paper, experiment in progress(pairs, "drawing"):
         outcome = outcomes[paper.name][experiment.name]
         place = folder / paper.name
-        write_whole(place / f"{experiment.name}.csv", as_csv(outcome.findings.rows))
+        make_folder(place)
+        write_atomic(place / f"{experiment.name}.csv", as_csv(outcome.findings.rows))
         shown[paper.name].append(_shown(experiment, outcome, place))
-    write_whole(folder / f"{CLAIMS}.csv", as_csv([found.as_dict() for found in judged]))
+    write_atomic(folder / f"{CLAIMS}.csv", as_csv([found.as_dict() for found in judged]))
     record = _record(papers, outcomes, data, scale, seed)
     claims = {"schema": "ksame/claims", "version": 1, **record["run"], "claims": [c.as_dict() for c in judged]}
-    write_whole(folder / f"{CLAIMS}.json", _json(claims))
-    write_whole(folder / RECORD, _json({"schema": SCHEMA, "version": 1, **record}))
-    write_whole(folder / PAGE, _page(papers, shown, judged, record, data).encode())
+    write_atomic(folder / f"{CLAIMS}.json", _json(claims))
+    write_atomic(folder / RECORD, _json({"schema": SCHEMA, "version": 1, **record}))
+    write_atomic(folder / PAGE, _page(papers, shown, judged, record, data).encode())
     return judged
 
 
@@ -97,7 +99,7 @@ def _shown(experiment: Experiment, outcome: Outcome, place: Path) -> _Shown:
     for drawing in experiment.drawings:
         made = {} if outcome.missing else draw(drawing, outcome.findings)
         for ending, content in made.items():
-            write_whole(place / f"{drawing.name}.{ending}", content)
+            write_atomic(place / f"{drawing.name}.{ending}", content)
         if made:
             kind, content = ("png", made["png"]) if len(made["svg"]) > 300_000 else ("svg+xml", made["svg"])
             source = f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
@@ -115,11 +117,7 @@ def _short(value: Any) -> str:
 
 
 def _record(
-    papers: Sequence[Paper],
-    outcomes: Mapping[str, Mapping[str, Outcome]],
-    data: Data,
-    scale: Scale,
-    seed: int,
+    papers: Sequence[Paper], outcomes: Mapping[str, Mapping[str, Outcome]], data: Data, scale: Scale, seed: int
 ) -> dict[str, Any]:
     """Return what was run, on what, and how long it took; the rows stand in each experiment's own file."""
     withheld = list(data.withheld) if isinstance(data, FolderData) else []

@@ -36,18 +36,14 @@ class Document(Record):
 def read_document(kind: type[Model], data: bytes, what: str) -> Model:
     """Return what a JSON file says.
 
+    Raises InputError when it is no JSON, does not fit, holds a number that is none, or says one thing twice.
+
     Parameters
     ----------
-    kind : type of BaseModel
     data : bytes
         The file.
     what : str
         What it should be, such as "a valid certificate"; for the message.
-
-    Raises
-    ------
-    InputError
-        When it is no JSON, does not fit, holds a number that is none, or says one thing twice.
     """
     try:
         found = kind.model_validate_json(data)  # bounds the depth, so it comes first

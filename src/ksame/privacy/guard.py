@@ -24,7 +24,6 @@ def too_near(evidence: Evidence, originals: ByteArray) -> dict[int, str]:
 
     Parameters
     ----------
-    evidence : Evidence
     originals : ndarray of shape (n_originals, height, width, channels), uint8
         The images themselves; bytes are compared where they have the size of the released faces.
     """

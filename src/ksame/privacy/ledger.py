@@ -63,12 +63,8 @@ class Ledger:
     def prints(self, faces: FaceSet) -> tuple[str, ...]:
         """Return the keyed hashes of every picture: the bands one after the other, then that of all its bytes.
 
-        Raises
-        ------
-        OSError
-            When no key can be made, where there is no ledger yet.
-        InputError
-            When there is, or may be, a ledger whose key is gone or cannot be read.
+        Raises OSError when no key can be made, where there is no ledger yet. Raises InputError when there is, or may
+        be, a ledger whose key is gone or cannot be read.
         """
         try:
             key = self._key()
@@ -89,10 +85,7 @@ class Ledger:
     def earlier(self, prints: Sequence[str], digest: str) -> int:
         """Return how many of these pictures are in a release other than the one with this digest.
 
-        Raises
-        ------
-        InputError
-            When a line cannot be read: what cannot be asked must not count as a no.
+        Raises InputError when a line cannot be read: what cannot be asked must not count as a no.
         """
         known: dict[str, set[int]] = defaultdict(set)
         number = 0

@@ -74,10 +74,7 @@ Table = TypeVar("Table", bound=LinkTable)
 def read_table(path: Path, *kinds: type[Table]) -> Table:
     """Read a link table of one of several kinds.
 
-    Raises
-    ------
-    InputError
-        When it is none of them.
+    Raises InputError when it is none of them.
     """
     data = read_bytes(path, "the link table")  # once: it may come through a pipe
     try:
@@ -121,10 +118,7 @@ class Linkage(LinkTable):
     def shown(self) -> ByteArray:
         """Return the released faces, (n_faces, height, width, channels), from the bytes kept here.
 
-        Raises
-        ------
-        InputError
-            When a file is missing or is not the one that was released.
+        Raises InputError when a file is missing or is not the one that was released.
         """
         known = {key: _opened(key, text) for key, text in self.kept.items()}
         missing = [face.released for face in self.faces if face.face not in known]

@@ -124,21 +124,11 @@ class WrongMap(_Misled):
 
 @dataclass(frozen=True)
 class EpsilonMap(PrivacyModel):
-    """No released face is likely under any model (Gross and Sweeney 2007, Definition III.7).
+    """No released face is likely under any model (Gross and Sweeney 2007, Definition III.7)."""
 
-    Parameters
-    ----------
-    epsilon : float
-        Bound on the likelihood exp(-d² / 2σ²).
-    sigma : float
-        Its scale.
-    exceptions : int
-        How many faces stay above epsilon although the strongest level was used.
-    """
-
-    epsilon: float
-    sigma: float
-    exceptions: int = 0
+    epsilon: float  # bound on the likelihood exp(-d² / 2σ²)
+    sigma: float  # its scale
+    exceptions: int = 0  # how many faces stay above epsilon although the strongest level was used
 
     name: ClassVar[str] = "epsilon-map"
     per_face: ClassVar[bool] = False
@@ -185,29 +175,16 @@ class EpsilonMap(PrivacyModel):
 
 @dataclass(frozen=True)
 class EpsilonKMap(PrivacyModel):
-    """Every released face is about equally far from k models (Gross and Sweeney 2007, Definition III.9).
-
-    Parameters
-    ----------
-    k : int
-    sigma : float
-        Scale of the likelihood from which the posterior over the k models is formed.
-    models : {"mean", "images"}
-        What stands for a person.
-    epsilon : float, optional
-        Largest squared difference between two of the k posteriors that is allowed; only reported when None.
-    gap : float
-        Largest difference between the k distances that is allowed, as a share of their mean.
-    even : bool
-        Whether naive matching finds the true person about once in k. Not where equality was given up for less change,
-        nor where the bytes show otherwise.
-    """
+    """Every released face is about equally far from k models (Gross and Sweeney 2007, Definition III.9)."""
 
     k: int
-    sigma: float
-    models: Literal["mean", "images"] = "mean"
+    sigma: float  # scale of the likelihood from which the posterior over the k models is formed
+    models: Literal["mean", "images"] = "mean"  # {"mean", "images"}: what stands for a person
+    # largest squared difference between two of the k posteriors that is allowed; only reported when None
     epsilon: float | None = None
-    gap: float = 0.02
+    gap: float = 0.02  # largest difference between the k distances that is allowed, as a share of their mean
+    # whether naive matching finds the true person about once in k. Not where equality was given up for less change,
+    # nor where the bytes show otherwise
     even: bool = True
 
     name: ClassVar[str] = "(epsilon,k)-map"
@@ -283,7 +260,4 @@ class EpsilonKMap(PrivacyModel):
     def measure(self, evidence: Evidence) -> dict[str, float]:
         """Return the largest epsilon and the largest relative gap, rounded up to two digits."""
         epsilons, gaps = self.reached(evidence)
-        return {
-            "largest_epsilon": rough_up(float(epsilons.max())),
-            "largest_relative_gap": rough_up(float(gaps.max())),
-        }
+        return {"largest_epsilon": rough_up(float(epsilons.max())), "largest_relative_gap": rough_up(float(gaps.max()))}

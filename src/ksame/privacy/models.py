@@ -43,33 +43,15 @@ class Violation:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a promise is judged on.
+    """What a promise is judged on."""
 
-    Attributes
-    ----------
-    released : ndarray of shape (n_released, height, width, channels), uint8
-        As written.
-    subjects : ndarray of shape (n_released,)
-        The person each released face stands for.
-    sources : sequence of length n_released
-        The original images each stands for, as indices into ``originals``.
-    codes : ndarray of shape (n_released, n_features)
-        The released faces, encoded again from their bytes.
-    originals : FaceModels
-        The original images, encoded.
-    models : FaceModels
-        The reference of the maps; the originals where no other was given.
-    secrets : mapping of name to sequence of length n_released
-        Per-face numbers from the linkage.
-    """
-
-    released: ByteArray
-    subjects: NDArray[np.str_]
-    sources: Sequence[Sequence[int]]
-    codes: FloatArray
-    originals: FaceModels
-    models: FaceModels
-    secrets: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    released: ByteArray  # (n_released, height, width, channels): as written
+    subjects: NDArray[np.str_]  # (n_released,): the person each released face stands for
+    sources: Sequence[Sequence[int]]  # the original images each stands for, as indices into ``originals``
+    codes: FloatArray  # (n_released, n_features): the released faces, encoded again from their bytes
+    originals: FaceModels  # the original images, encoded
+    models: FaceModels  # the reference of the maps; the originals where no other was given
+    secrets: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # per-face numbers from the linkage
 
     @classmethod
     def of_bytes(cls, released: ByteArray, subjects: Sequence[str]) -> Evidence:
@@ -141,17 +123,10 @@ def patterns(released: ByteArray) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class KAnonymity(PrivacyModel):
-    """Every released face stands for at least ``k`` people alike (Newton et al. 2005, Theorems 1 and 2).
+    """Every released face stands for at least ``k`` people alike (Newton et al. 2005, Theorems 1 and 2)."""
 
-    Parameters
-    ----------
-    k : int
-        How many people share each released face.
-    k_real : int, optional
-        How many of them exist; people drawn from a model add no anonymity. The bound rests on this number.
-    """
-
-    k: int
+    k: int  # how many people share each released face
+    # how many of them exist; people drawn from a model add no anonymity. The bound rests on this number
     k_real: int | None = None
 
     name: ClassVar[str] = "k-anonymity"

@@ -15,15 +15,7 @@ import numpy as np
 from ksame.arrays import ByteArray
 from ksame.errors import GuaranteeError, InputError, UsageError
 from ksame.faces.faceset import FaceSet
-from ksame.privacy.certificate import (
-    Certificate,
-    Check,
-    Counts,
-    MethodRecord,
-    PromiseRecord,
-    Series,
-    release_digest,
-)
+from ksame.privacy.certificate import Certificate, Check, Counts, MethodRecord, PromiseRecord, Series, release_digest
 from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, count_faces, sealed
 from ksame.privacy.models import Evidence, KAnonymity
 from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
@@ -66,6 +58,8 @@ def continued(
 ) -> tuple[Release, Linkage]:
     """Repeat the faces of earlier releases and add those of the newcomers.
 
+    Raises GuaranteeError when some face would stand for fewer people than promised.
+
     Parameters
     ----------
     after : Linkage
@@ -74,11 +68,6 @@ def continued(
         The newcomers' own release; None where there are none, or too few of them.
     waiting : sequence of WithheldFace
         Pictures that no face stands for.
-
-    Raises
-    ------
-    GuaranteeError
-        When some face would stand for fewer people than promised.
     """
     number = after.history[-1].number + 1
     images, linked, k = after.shown(), list(after.faces), after.history[-1].k

@@ -73,11 +73,11 @@ def stretches(masked_instead: Iterable[MaskedInstead], times: Sequence[float]) -
     return tuple(sorted(risks, key=lambda risk: (risk.first, risk.person)))
 
 
-def without_faces(cast: Tracks, times: Sequence[float]) -> tuple[AtRisk, ...]:
+def without_faces(tracks: Tracks, times: Sequence[float]) -> tuple[AtRisk, ...]:
     """Return the whole file as one stretch if nobody is in it, else nothing."""
-    if cast.tracks:
+    if tracks.tracks:
         return ()
-    reason = "no face is left in the tracks" if cast.originals else NO_FACE
+    reason = "no face is left in the tracks" if tracks.originals else NO_FACE
     return (AtRisk(WHOLE_FILE, 0, len(times) - 1, round(times[0], 3), round(times[-1], 3), reason),)
 
 
@@ -122,10 +122,7 @@ def as_csv(files: Iterable[tuple[str, Sequence[AtRisk]]]) -> str:
 def from_csv(data: bytes) -> dict[str, list[AtRisk]]:
     """Read such a table; return what is at risk in each output.
 
-    Raises
-    ------
-    InputError
-        When it is no such table.
+    Raises InputError when it is no such table.
 
     Examples
     --------
@@ -159,23 +156,23 @@ class Shown:
 
 
 def shown(
-    cast: Tracks, decisions: Mapping[str, Decision], span: tuple[float, float], times: Sequence[float]
+    tracks: Tracks, decisions: Mapping[str, Decision], span: tuple[float, float], times: Sequence[float]
 ) -> tuple[Shown, ...]:
     """Return who is left as they are in at least one frame of a file.
 
-    ``plans`` are for everyone in the cast; faces are changed within the ``span`` of seconds; ``times`` are those of all
-    frames.
+    ``decisions`` are for all people of the tracks, faces are changed within the ``span`` of seconds, and ``times`` are
+    those of all frames.
     """
     at = np.asarray(times)
     outside = (at < span[0]) | (at > span[1])
     reasons: dict[str, list[str]] = {}
-    for person in cast.people:
+    for person in tracks.people:
         if decisions[person.name].treatment is Treatment.KEEP:
             reasons.setdefault(person.name, []).append(KEPT)
-        elif any(outside[track.first : track.end].any() for track in cast.of(person.name)):
+        elif any(outside[track.first : track.end].any() for track in tracks.of(person.name)):
             reasons.setdefault(person.name, []).append(OUTSIDE)
-    missing = left_out(cast)
+    missing = left_out(tracks)
     for face in missing:
         reasons.setdefault(face.person, []).append(TAKEN_OUT)
-    in_doubt = cast.unconfirmed | ({face.person for face in missing if not face.confirmed} - set(decisions))
+    in_doubt = tracks.unconfirmed | ({face.person for face in missing if not face.confirmed} - set(decisions))
     return tuple(Shown(name, "; ".join(why), name not in in_doubt) for name, why in reasons.items())

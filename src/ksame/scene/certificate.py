@@ -258,7 +258,7 @@ def not_promised(counts: SceneCounts, *, sound: bool) -> tuple[str, ...]:
     """Return what a reader might believe, and should not; ``sound`` where it is the original's."""
     limits = [
         "It covers the regions that were invented or masked, not clothes, body, voice, gait, place, time or who is "
-        "seen with whom.",
+        "seen with whom."
     ]
     if counts.replaced:
         limits += [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Literal, cast
 
@@ -10,7 +10,6 @@ from pydantic import Field
 
 from ksame.privacy.documents import Record
 from ksame.privacy.linkage import Linkage, LinkTable, read_table
-from ksame.scene.at_risk import Shown
 from ksame.scene.certificate import SceneCertificate
 from ksame.scene.decide import Treatment
 from ksame.scene.result import JobResult
@@ -60,54 +59,34 @@ def read_linkage(path: Path) -> AnyLinkage:
 
 
 def link(result: JobResult, certificate: SceneCertificate) -> SceneLinkage:
-    """Return who became whom."""
-    return SceneLinkage(
-        release_digest=certificate.digest,
-        seed=result.seed,
-        people=(
-            *(_person(result, name, result.plan.groups) for name in result.everyone.people),
-            *(_taken_out(result, one) for name, one in result.shown.items() if name not in result.plan.decisions),
-        ),
-    )
+    """Return who became whom, and who was found and is no longer in the tracks."""
+    names = dict.fromkeys([*result.everyone.people, *result.shown])
+    people = tuple(_linked(result, name) for name in names)
+    return SceneLinkage(release_digest=certificate.digest, seed=result.seed, people=people)
 
 
-def _taken_out(result: JobResult, one: Shown) -> LinkedPerson:
-    """Return somebody who was found, and whom the tracks no longer have."""
-    there = (done for done in result.files if any(shown.person == one.person for shown in done.shown))
-    return LinkedPerson(
-        name=one.person,
-        treatment="keep",
-        stands_in=False,
-        group=None,
-        counts_as=None,
-        sure=one.confirmed,
-        shown=True,
-        cover=None,
-        likeness=None,
-        places=tuple(Place(source=str(done.source), output=done.output.name, tracks=()) for done in there),
-    )
-
-
-def _person(result: JobResult, name: str, groups: Mapping[str, int]) -> LinkedPerson:
-    plan = result.plan.decisions[name]
-    like = result.plan.likeness.get(name)
-    replaced = plan.treatment is Treatment.REPLACE
+def _linked(result: JobResult, name: str) -> LinkedPerson:
+    plan, shown = result.plan, result.shown.get(name)
+    decision = plan.decisions.get(name)  # None for somebody whom the tracks no longer have
+    replaced = decision if decision is not None and decision.treatment is Treatment.REPLACE else None
+    likeness = plan.likeness.get(name)
     return LinkedPerson(
         name=name,
-        treatment=plan.treatment.value,
-        stands_in=plan.masked_instead,
-        group=groups.get(name) if replaced else None,
-        counts_as=result.plan.counted.get(name) if replaced else None,
-        sure=result.shown[name].confirmed if name in result.shown else name not in result.everyone.unconfirmed,
-        shown=name in result.shown,
-        cover=plan.cover.name if replaced else None,
-        likeness=None if like is None else round(like, 4),
-        places=tuple(
-            Place(
-                source=str(result.files[number].source),
-                output=result.files[number].output.name,
-                tracks=tuple(track.number for track in result.casts[number].of(local)),
-            )
-            for number, local in result.everyone.keys(name)
-        ),
+        treatment="keep" if decision is None else decision.treatment.value,
+        stands_in=decision is not None and decision.masked_instead,
+        group=plan.groups.get(name) if replaced else None,
+        counts_as=plan.counted.get(name) if replaced else None,
+        sure=name not in result.everyone.unconfirmed if shown is None else shown.confirmed,
+        shown=shown is not None,
+        cover=replaced.cover.name if replaced else None,
+        likeness=None if likeness is None else round(likeness, 4),
+        places=tuple(_places(result, name)),
     )
+
+
+def _places(result: JobResult, name: str) -> Iterator[Place]:
+    there = {number: result.casts[number].of(local) for number, local in result.everyone.keys(name)}
+    for number, done in enumerate(result.files):
+        if number in there or any(shown.person == name for shown in done.shown):
+            tracks = tuple(track.number for track in there.get(number, ()))
+            yield Place(source=str(done.source), output=done.output.name, tracks=tracks)

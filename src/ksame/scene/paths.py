@@ -28,51 +28,28 @@ _MAX_NAME = 200
 
 @dataclass(frozen=True)
 class Input:
-    """A file, or a folder of frames, to be read.
-
-    Attributes
-    ----------
-    path : Path
-    relative : Path
-        Its path below the folder that was given.
-    """
+    """A file, or a folder of frames, to be read."""
 
     path: Path
-    relative: Path
+    relative: Path  # its path below the folder that was given
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What is to be read.
+    """What is to be read."""
 
-    Attributes
-    ----------
-    files : tuple of Input
-        In the order of a hash of their content: people get the same names, whatever the files are called. The order is
-        secret, since whoever has the originals knows it. :func:`output_paths` numbers the outputs at random.
-    many : bool
-        Whether a folder, a pattern or several files were given, so that several outputs are expected.
-    """
-
+    # In the order of a hash of their content: people get the same names, whatever the files are called. The order is
+    # secret, since whoever has the originals knows it; :func:`output_paths` numbers the outputs at random.
     files: tuple[Input, ...]
-    many: bool
+    many: bool  # whether a folder, a pattern or several files were given, so that several outputs are expected
 
 
 @dataclass(frozen=True)
 class OutputPaths:
-    """Where everything is written.
+    """Where everything is written."""
 
-    Attributes
-    ----------
-    outputs : tuple of Path
-        In the order of the inputs.
-    folder : Path or None
-        The folder made for them; None for a single output.
-    certificate, at_risk, work : Path
-    """
-
-    outputs: tuple[Path, ...]
-    folder: Path | None
+    outputs: tuple[Path, ...]  # in the order of the inputs
+    folder: Path | None  # the folder made for them; None for a single output
     certificate: Path
     at_risk: Path
     work: Path
@@ -96,14 +73,8 @@ class OutputPaths:
 def find_inputs(paths: Sequence[str | Path], *, frames: bool = False, output: Path | None = None) -> Inputs:
     """Find all photographs and recordings.
 
-    Parameters
-    ----------
-    paths : sequence of str or Path
-        Files, folders, and patterns such as ``"clips/*.mp4"``.
-    frames : bool
-        Each folder is one recording in numbered pictures; otherwise it is searched for media.
-    output : Path, optional
-        What lies there or below is never read.
+    ``paths``: files, folders, and patterns such as ``"clips/*.mp4"``. ``frames``: each folder is one recording in
+    numbered pictures; otherwise it is searched for media. ``output``: what lies there or below is never read.
     """
     inputs: dict[Path, Input] = {}
     many = len(paths) > 1

@@ -14,55 +14,28 @@ from ksame.scene.track.tracks import Tracks
 
 @dataclass(frozen=True, eq=False)
 class FileResult:
-    """What became of one file.
-
-    Attributes
-    ----------
-    source, output : Path
-    n_frames : int
-    people : tuple of str
-        Who was found, by their names in the batch.
-    at_risk : tuple of AtRisk
-        Where faces were masked because they could not be replaced; all of a file in which nobody was found.
-    files : mapping of name to SHA-256
-        What was written, by names below the folder of the output.
-    losses : tuple of str
-        What of the source its output cannot hold.
-    shown : tuple of Shown
-        Who is left as they are in at least one frame.
-    """
+    """What became of one file."""
 
     source: Path
     output: Path
     n_frames: int
-    people: tuple[str, ...]
+    people: tuple[str, ...]  # who was found, by their names in the batch
+    # where faces were masked because they could not be replaced; all of a file in which nobody was found
     at_risk: tuple[AtRisk, ...]
-    files: Mapping[str, str]
-    losses: tuple[str, ...] = ()
-    shown: tuple[Shown, ...] = ()
+    files: Mapping[str, str]  # what was written, by names below the folder of the output
+    losses: tuple[str, ...] = ()  # what of the source its output cannot hold
+    shown: tuple[Shown, ...] = ()  # who is left as they are in at least one frame
 
 
 @dataclass(frozen=True, eq=False)
 class JobResult:
-    """What became of a batch. It holds secrets: who became whom.
-
-    Attributes
-    ----------
-    files : tuple of FileResult
-    failed : mapping of source to reason
-        Files for which nothing was written.
-    plan : Plan
-    everyone : People
-    casts : tuple of Tracks
-        Who is where in each file that was written; on disk, and gone with the work in progress.
-    seed : int
-    """
+    """What became of a batch. It holds secrets: who became whom."""
 
     files: tuple[FileResult, ...]
-    failed: Mapping[Path, str]
+    failed: Mapping[Path, str]  # files for which nothing was written
     plan: Plan
     everyone: People
-    casts: tuple[Tracks, ...]
+    casts: tuple[Tracks, ...]  # who is where in each file that was written; on disk, and gone with the work in progress
     seed: int
 
     @property

@@ -134,15 +134,15 @@ def _likeness(recogniser: Recogniser, before: ByteArray, after: ByteArray, face:
     return float(recogniser.embed(before, points) @ recogniser.embed(after, points))
 
 
-def crop(pixels: ByteArray, box: tuple[float, float, float, float], side: int = SIDE) -> ByteArray:
-    """Cut out a square about a box and bring it to ``side`` pixels; grey beyond the edges."""
+def crop(pixels: ByteArray, box: tuple[float, float, float, float]) -> ByteArray:
+    """Cut out a square about a box and bring it to ``SIDE`` pixels; grey beyond the edges."""
     x, y, width, height = box
     reach = 0.5 * _SHOWN * max(width, height)
-    scale = side / (2 * reach)
-    matrix = np.array([[scale, 0, side / 2 - scale * (x + width / 2)], [0, scale, side / 2 - scale * (y + height / 2)]])
+    scale = SIDE / (2 * reach)
+    matrix = np.array([[scale, 0, SIDE / 2 - scale * (x + width / 2)], [0, scale, SIDE / 2 - scale * (y + height / 2)]])
     if scale < 1:  # the warp below does not average
         pixels = np.asarray(cv2.GaussianBlur(pixels, (0, 0), 0.45 / scale), dtype=np.uint8)
-    cut = cv2.warpAffine(pixels, matrix, (side, side), flags=cv2.INTER_LINEAR, borderValue=(128, 128, 128))
+    cut = cv2.warpAffine(pixels, matrix, (SIDE, SIDE), flags=cv2.INTER_LINEAR, borderValue=(128, 128, 128))
     return np.asarray(cut, dtype=np.uint8)
 
 

@@ -14,15 +14,9 @@ from ksame.spaces.pixel import flatten
 
 @dataclass(frozen=True)
 class EigenSpace(Parameters):
-    """Principal components of registered pixels (Newton et al. 2005, Fig. 3).
+    """Principal components of registered pixels (Newton et al. 2005, Fig. 3)."""
 
-    Parameters
-    ----------
-    n_components : int, float in (0, 1] or None
-        A number, a share of the variance, or all.
-    """
-
-    n_components: int | float | None = 0.95
+    n_components: int | float | None = 0.95  # a number, a share of the variance, or all
     pca_: PCA | None = field(default=None, repr=False)
     shape_: tuple[int, int, int] | None = field(default=None, repr=False)
 

@@ -16,22 +16,13 @@ RANDOMISED_ABOVE = 3000
 
 @dataclass(frozen=True)
 class PCA:
-    """Mean, principal directions and their variances.
+    """Mean, principal directions and their variances."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (n_features,)
-    components : ndarray of shape (n_components, n_features)
-        Orthonormal rows, by falling variance; the largest entry of each is positive.
-    variances : ndarray of shape (n_components,)
-    total_variance : float
-        Of the training rows, all directions together.
-    """
-
-    mean: FloatArray
+    mean: FloatArray  # (n_features,)
+    # (n_components, n_features): orthonormal rows, by falling variance; the largest entry of each is positive
     components: FloatArray
-    variances: FloatArray
-    total_variance: float
+    variances: FloatArray  # (n_components,)
+    total_variance: float  # of the training rows, all directions together
 
     def __repr__(self) -> str:
         """Return the sizes, not the numbers."""
@@ -50,15 +41,15 @@ class PCA:
         return PCA(self.mean, self.components[:n_components], self.variances[:n_components], self.total_variance)
 
 
-def component_count(owner: str, n: object, name: str = "n_components") -> int | float | None:
+def component_count(owner: str, n: object) -> int | float | None:
     """Return a number of components, a share of the variance or None as a plain Python value, or refuse it."""
     if n is None:
         return None
     if isinstance(n, Integral):
-        return whole_number(name, owner, n, 1)
+        return whole_number("n_components", owner, n, 1)
     if isinstance(n, Real) and 0.0 < float(n) <= 1.0:
         return float(n)
-    raise parameter_error(name, owner, "an integer or a share of variance in (0, 1]", n)
+    raise parameter_error("n_components", owner, "an integer or a share of variance in (0, 1]", n)
 
 
 def fit_pca(rows: FloatArray, n_components: int | float | None = None, *, seed: int = 0) -> PCA:

@@ -112,9 +112,6 @@ def _check(n: int, images: int, size: tuple[int, int], expressions: Sequence[str
     max_images = _MEMORY // (12 * size[0] * size[1])  # three colours in four bytes each
     whole_number("n", "synthetic", n, 1, max_images)
     whole_number("images_per_subject", "synthetic", images, 1, max(1, max_images // n))
-    for name, given, choices in (
-        ("expressions", expressions, EXPRESSIONS),
-        ("illuminations", lights, ILLUMINATIONS),
-    ):
+    for name, given, choices in (("expressions", expressions, EXPRESSIONS), ("illuminations", lights, ILLUMINATIONS)):
         if isinstance(given, str) or not given or any(item not in choices for item in given):
             raise parameter_error(name, "synthetic", f"a sequence of one or more out of {', '.join(choices)}", given)

@@ -50,10 +50,7 @@ EXPRESSIONS: Mapping[str, Expression] = MappingProxyType(
     {
         "neutral": Expression(),
         "smile": Expression(
-            {"smile": 0.97, "upper_lip": 0.55, "lower_lip": 0.10, "squint": 0.56},
-            {},
-            lips_part=True,
-            teeth=0.3,
+            {"smile": 0.97, "upper_lip": 0.55, "lower_lip": 0.10, "squint": 0.56}, {}, lips_part=True, teeth=0.3
         ),
         "surprise": Expression(
             {"brow_down": 0.05, "squint": 0.33, "blink": 0.08},
@@ -63,8 +60,7 @@ EXPRESSIONS: Mapping[str, Expression] = MappingProxyType(
         ),
         "squint": Expression({"squint": 0.70, "blink": 0.34, "brow_down": 0.6}, {"lids": -0.012}),
         "disgust": Expression(
-            {"squint": 0.56, "blink": 0.22, "brow_down": 0.9, "smile": 0.05},
-            {"sneer": 0.09, "brows": -0.03},
+            {"squint": 0.56, "blink": 0.22, "brow_down": 0.9, "smile": 0.05}, {"sneer": 0.09, "brows": -0.03}
         ),
     }
 )

@@ -77,13 +77,7 @@ def surround(
     # Plain floats, so that arithmetic stays in single precision.
     volume, length, line, parting, curtain = (
         float(column[i])
-        for column in (
-            people.hair_volume,
-            people.hair_length,
-            people.hair_line,
-            people.parting,
-            people.curtain,
-        )
+        for column in (people.hair_volume, people.hair_length, people.hair_line, people.parting, people.curtain)
     )
     long = length > 0.6
     cheeks, crown = cheeks.astype(np.float32), crown.astype(np.float32)
@@ -117,14 +111,7 @@ def surround(
 
 
 def _bust(
-    people: People,
-    i: int,
-    skin: Image,
-    half_width: float,
-    chin: float,
-    canvas: Canvas,
-    behind: Image,
-    person: Image,
+    people: People, i: int, skin: Image, half_width: float, chin: float, canvas: Canvas, behind: Image, person: Image
 ) -> tuple[Image, Image]:
     """Paint neck and clothes."""
     x, y, side, soft = canvas.x, canvas.y, canvas.side, canvas.soft

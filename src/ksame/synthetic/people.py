@@ -106,11 +106,7 @@ def chosen_people() -> IntArray:
 def draw_people(model: FaceModel, numbers: IntArray) -> People:
     """Draw people by their numbers: the same number is always the same person.
 
-    Parameters
-    ----------
-    model : FaceModel
-    numbers : ndarray of int of shape (n,)
-        Even for women, odd for men.
+    ``numbers`` is of shape (n,); even for women, odd for men.
     """
     people = [_draw(model, int(number)) for number in numbers]
     return People(*(np.array(column) for column in zip(*people, strict=True)))
@@ -122,11 +118,7 @@ def _draw(model: FaceModel, number: int) -> tuple[object, ...]:
     age_band = list(AGE_BANDS)[int(rng.integers(len(AGE_BANDS)))]
     tone = list(SKIN_TONES)[int(rng.integers(len(SKIN_TONES)))]
     age = rng.uniform(*AGE_BANDS[age_band])
-    labels = {
-        "woman": float(gender == "F"),
-        "born": PORTRAIT_YEAR - age,
-        "tone": rng.uniform(*SKIN_TONES[tone]),
-    }
+    labels = {"woman": float(gender == "F"), "born": PORTRAIT_YEAR - age, "tone": rng.uniform(*SKIN_TONES[tone])}
     noise = rng.standard_normal(model.n_codes)
     noise *= DISTINCT * np.sqrt(model.n_codes) / np.linalg.norm(noise)
     person = (noise @ model.spread) * np.where(model.parity > 0, 1.0, ASYMMETRY)
@@ -134,16 +126,7 @@ def _draw(model: FaceModel, number: int) -> tuple[object, ...]:
     code = model.labelled(labels) + person
     hair = _hair_colour(gender, age, tone, rng)
     clothes = np.clip(CLOTHES[int(rng.integers(len(CLOTHES)))] * rng.uniform(0.8, 1.15), 0, 1)
-    return (
-        code,
-        gender,
-        age_band,
-        tone,
-        hair,
-        clothes,
-        *_hair_style(gender, age, rng),
-        *_features(gender, tone, rng),
-    )
+    return (code, gender, age_band, tone, hair, clothes, *_hair_style(gender, age, rng), *_features(gender, tone, rng))
 
 
 def _hair_colour(gender: str, age: float, tone: str, rng: np.random.Generator) -> FloatArray:

@@ -27,40 +27,24 @@ _COST = 10.0  # of a face on the wrong side, with a kernel whose faces have unit
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How often a label was read correctly from faces that were not trained on.
-
-    Parameters
-    ----------
-    rate : float
-    interval : tuple of float
-        Clopper-Pearson, 95 %; faces that share bytes are not independent, so it is optimistic for k-Same.
-    n_faces : int
-    """
+    """How often a label was read correctly from faces that were not trained on."""
 
     rate: float
+    # Clopper-Pearson, 95 %; faces that share bytes are not independent, so it is optimistic for k-Same
     interval: tuple[float, float]
     n_faces: int
 
 
 @dataclass(frozen=True)
 class LabelUtility:
-    """One label read by one kernel.
-
-    Parameters
-    ----------
-    label : str
-    kernel : {"linear", "rbf"}
-    by_subject, by_group : Accuracy or None
-        None where there are too few subjects, or groups, for the folds.
-    majority : float
-        What always naming the commonest class scores.
-    """
+    """One label read by one kernel."""
 
     label: str
-    kernel: Kernel
+    kernel: Kernel  # {"linear", "rbf"}
+    # None where there are too few subjects, or groups, for the folds
     by_subject: Accuracy | None
     by_group: Accuracy | None
-    majority: float
+    majority: float  # what always naming the commonest class scores
 
 
 def label_utility(
@@ -84,7 +68,6 @@ def label_utility(
         Equal where the released bytes are; see :func:`ksame.privacy.models.patterns`.
     name : str
         Of the label.
-    folds : int
     seed : int
         Shuffles subjects and groups into folds.
     """

@@ -16,31 +16,17 @@ SAME = 1e-9
 
 @dataclass(frozen=True)
 class Diversity:
-    """Distances between all pairs of faces of a set.
-
-    Parameters
-    ----------
-    n_faces : int
-    zeros : int
-        Pairs that show the same face: what k-Same makes on purpose.
-    smallest, largest, mean : float
-        Over all pairs.
-    std : float
-        Standard deviation over the pairs that differ; the paper leaves repeated faces out here, and only here.
-    counts : tuple of int
-        Histogram over all pairs, in equal bins from 0 to ``edge``.
-    edge : float
-        Upper end of the last bin.
-    """
+    """Distances between all pairs of faces of a set."""
 
     n_faces: int
-    zeros: int
+    zeros: int  # pairs that show the same face: what k-Same makes on purpose
+    # over all pairs
     smallest: float
     largest: float
     mean: float
-    std: float
-    counts: tuple[int, ...]
-    edge: float
+    std: float  # standard deviation over the pairs that differ; the paper leaves repeated faces out here, and only here
+    counts: tuple[int, ...]  # histogram over all pairs, in equal bins from 0 to ``edge``
+    edge: float  # upper end of the last bin
 
 
 def diversity(codes: FloatArray, *, bins: int = 24, edge: float | None = None) -> Diversity:

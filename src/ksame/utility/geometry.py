@@ -13,24 +13,16 @@ from ksame.models.mesh import Mesh, five_points
 
 @dataclass(frozen=True)
 class MeshError:
-    """How far the mesh of a face moved, for one pair or on average.
+    """How far the mesh of a face moved, for one pair or on average."""
 
-    Parameters
-    ----------
-    landmarks : float or None
-        Mean distance of the points, in shares of the distance between the eyes before; None where the two
-        pictures have different sizes, so that places cannot be compared.
-    yaw, pitch, roll : float
-        Degrees by which the head was turned.
-    blendshapes : float
-        Mean difference of the 52 expression weights, each in [0, 1].
-    """
-
+    # mean distance of the points, in shares of the distance between the eyes before; None where the two pictures
+    # have different sizes, so that places cannot be compared
     landmarks: float | None
+    # degrees by which the head was turned
     yaw: float
     pitch: float
     roll: float
-    blendshapes: float
+    blendshapes: float  # mean difference of the 52 expression weights, each in [0, 1]
 
 
 def mesh_error(before: Mesh, after: Mesh, *, comparable: bool = True) -> MeshError:
@@ -38,7 +30,6 @@ def mesh_error(before: Mesh, after: Mesh, *, comparable: bool = True) -> MeshErr
 
     Parameters
     ----------
-    before, after : Mesh
     comparable : bool
         Whether both pictures have the same size, so that places in them can be compared.
     """

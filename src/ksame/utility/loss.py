@@ -28,27 +28,14 @@ _WINDOW = 11  # pixels, of structural similarity
 
 @dataclass(frozen=True)
 class Loss:
-    """What one picture lost, or many on average.
+    """What one picture lost, or many on average."""
 
-    Parameters
-    ----------
-    euclidean : float
-        Root of the summed squared differences (Newton et al. 2005, eq. 2).
-    changed : float
-        Share of pixels of which any channel differs.
-    entropy : float
-        Bits per pixel of the picture after; a flat picture has none.
-    psnr : float
-        Peak signal-to-noise ratio in decibels; infinite where nothing differs.
-    ssim : float
-        Structural similarity (Wang et al. 2004) in [-1, 1]: Gaussian windows of sigma 1.5 that lie inside the picture,
-        mean over channels. Pictures smaller than a window of 11 pixels are compared by one window over the whole.
-    """
-
-    euclidean: float
-    changed: float
-    entropy: float
-    psnr: float
+    euclidean: float  # root of the summed squared differences (Newton et al. 2005, eq. 2)
+    changed: float  # share of pixels of which any channel differs
+    entropy: float  # bits per pixel of the picture after; a flat picture has none
+    psnr: float  # peak signal-to-noise ratio in decibels; infinite where nothing differs
+    # structural similarity (Wang et al. 2004) in [-1, 1]: Gaussian windows of sigma 1.5 that lie inside the picture,
+    # mean over channels. Pictures smaller than a window of 11 pixels are compared by one window over the whole
     ssim: float
 
 

@@ -12,23 +12,12 @@ from ksame.errors import parameter_error
 
 @dataclass(frozen=True)
 class PocPoint:
-    """One method at one strength.
-
-    Parameters
-    ----------
-    method : str
-    parameter : str
-        The strength, in words such as ``"p = 8"``.
-    privacy : float
-        Share of faces the strongest attacker does not name, in [0, 1].
-    utility : float
-        Share of the use that is left, in [0, 1].
-    """
+    """One method at one strength."""
 
     method: str
-    parameter: str
-    privacy: float
-    utility: float
+    parameter: str  # the strength, in words such as ``"p = 8"``
+    privacy: float  # share of faces the strongest attacker does not name, in [0, 1]
+    utility: float  # share of the use that is left, in [0, 1]
 
     def __post_init__(self) -> None:
         for name in ("privacy", "utility"):

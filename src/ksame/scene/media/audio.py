@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import chain, repeat
+from itertools import chain
 from pathlib import Path
-from statistics import median
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import av
-import numpy as np
 from av.audio.frame import AudioFrame
-from av.audio.resampler import AudioResampler
 from av.audio.stream import AudioStream
 from av.container import OutputContainer
+from av.filter import Graph
 from av.packet import Packet
 from av.stream import Stream
-from numpy.typing import NDArray
+from av.video.frame import VideoFrame
+from scipy.ndimage import median_filter
 
 from ksame.errors import InputError
 from ksame.scene.media.encoding import Container
@@ -36,8 +34,7 @@ _BIT_RATE = 96000
 """Per channel, in bits per second."""
 
 TimedPacket: TypeAlias = "tuple[Fraction, Packet[Any]]"
-Samples = NDArray[np.float32]
-"""Of shape (n_channels, n_samples)."""
+F = TypeVar("F", AudioFrame, VideoFrame)
 
 
 def copy_packets(path: Path, index: int, stream: Stream, start: Fraction) -> Iterator[TimedPacket]:
@@ -93,97 +90,77 @@ class AudioTrack:
         if self._copied:
             yield from copy_packets(self._path, self._index, self._stream, self._start)
             return
-        for frame in self._frames():
+        for frame in chain(self._frames(), [None]):
             for packet in self._stream.encode(frame):
                 if packet.dts is not None and packet.time_base is not None:
                     yield packet.dts * packet.time_base, packet
 
-    def _frames(self) -> Iterator[AudioFrame | None]:
-        """Yield the frames to be encoded, and None after the last."""
-        pts: int | None = None
-        for samples, time in self._steady():
-            if pts is None:
-                pts = round(time * self._rate)
-            frame = AudioFrame.from_ndarray(samples, format="fltp", layout=self._layout)
-            frame.sample_rate = self._rate
-            frame.time_base = Fraction(1, self._rate)
-            frame.pts = pts
-            pts += samples.shape[1]
-            yield frame
-        if pts is not None:
-            yield None
+    def _frames(self) -> Iterator[AudioFrame]:
+        """Yield the frames to be encoded, without gaps.
 
-    def _steady(self) -> Iterator[tuple[Samples, Fraction]]:
-        """Yield samples without gaps, and the time of the first of them on the new time line.
+        Where the first sample of all would have to be is the median over neighbours: single wrong times do no harm.
+        """
+        offsets, offset, n_before = list[float](), 0.0, 0
+        for frame in self._decoded():
+            offset = offset if frame.time is None else frame.time - n_before / frame.sample_rate
+            offsets.append(offset)
+            n_before += frame.samples
+        graph, n_before = None, 0
+        for frame, offset in zip(self._decoded(), median_filter(offsets, _WINDOW, mode="nearest"), strict=True):
+            graph = graph or self._clock(frame)
+            frame.pts = n_before + round((offset - float(self._start)) * frame.sample_rate)
+            frame.time_base = Fraction(1, frame.sample_rate)
+            n_before += frame.samples
+            graph.push(frame)
+            yield from pulled(graph, AudioFrame)
+        if graph is not None:
+            graph.push(None)
+            yield from pulled(graph, AudioFrame)
+
+    def _clock(self, first: AudioFrame) -> Graph:
+        """Return what puts in silence, leaves out sound and resamples, so that all samples come at their time.
 
         A container that cannot say when its sound begins gets silence in front, or loses what comes too early.
         """
-        begin: Fraction | None = None
-        clock = 0.0
-        started = False
-        for samples, offset in self._with_offsets():
-            due = offset - float(self._start)
-            if begin is None:
-                clock = 0.0 if self._muxer == "avi" else due
-                begin = Fraction(clock)
-            n_missing = round((due - clock) * self._rate)
-            if abs(due - clock) > _MAX_DRIFT or not started:
-                if n_missing > 0:
-                    yield np.zeros((samples.shape[0], n_missing), dtype=np.float32), begin
-                clock += max(n_missing, -samples.shape[1]) / self._rate
-                samples = samples[:, max(0, -n_missing) :]
-            if samples.shape[1]:
-                started = True
-                yield np.ascontiguousarray(samples), begin
+        graph = Graph()
+        start = ":first_pts=0" if self._muxer == "avi" else ""
+        graph.link_nodes(
+            graph.add_abuffer(sample_rate=first.sample_rate, format=first.format, layout=first.layout),
+            graph.add("aresample", f"{self._rate}:async=1:min_hard_comp={_MAX_DRIFT}{start}"),
+            graph.add("aformat", f"sample_fmts=fltp:channel_layouts={self._layout}"),
+            graph.add("abuffersink"),
+        ).configure()
+        return graph
 
-    def _with_offsets(self) -> Iterator[tuple[Samples, float]]:
-        """Yield samples at the new rate and, in seconds, where the first sample of all would have to be.
-
-        This offset is the median over neighbours: single wrong times do no harm.
-        """
-        past: deque[float] = deque(maxlen=_WINDOW // 2)
-        window: deque[tuple[Samples | None, float | None]] = deque()
-        for item in chain(self._resampled(), repeat((None, None), _WINDOW // 2)):
-            window.append(item)
-            if len(window) <= _WINDOW // 2:
-                continue
-            offsets = [*past, *(offset for _, offset in window if offset is not None)]
-            samples, offset = window.popleft()
-            if offset is not None:
-                past.append(offset)
-            if samples is not None:
-                yield samples, float(median(offsets)) if offsets else 0.0
-
-    def _resampled(self) -> Iterator[tuple[Samples, float | None]]:
-        resampler = AudioResampler(format="fltp", layout=self._layout, rate=self._rate)
-        n_before = 0
+    def _decoded(self) -> Iterator[AudioFrame]:
         with open_container(self._path) as source:
             try:
-                for frame in source.decode(source.streams.audio[0]):
-                    offset = None
-                    if frame.pts is not None and frame.time_base is not None:
-                        offset = float(frame.pts * frame.time_base) - n_before / frame.sample_rate
-                    n_before += frame.samples
-                    for resampled in resampler.resample(_with_layout(frame)):
-                        yield resampled.to_ndarray().astype(np.float32), offset
+                yield from map(_with_layout, source.decode(source.streams.audio[0]))
             except av.FFmpegError as error:
                 raise InputError(
                     f"{self._path}: the sound cannot be decoded ({error.strerror}). Leave it out with --audio drop."
                 ) from error
-            for resampled in resampler.resample(None):
-                yield resampled.to_ndarray().astype(np.float32), None
+
+
+def pulled(graph: Graph, kind: type[F]) -> Iterator[F]:
+    """Yield the frames that a graph of filters has ready."""
+    while True:
+        try:
+            frame = graph.pull()
+        except (av.BlockingIOError, av.EOFError):
+            return
+        if isinstance(frame, kind):
+            yield frame
 
 
 def _with_layout(frame: AudioFrame) -> AudioFrame:
-    """Return the frame with its channels named and its time removed: the clock is ours."""
-    n_channels = len(frame.layout.channels)
-    if n_channels <= 2 and frame.layout.name not in ("mono", "stereo"):
-        layout = "mono" if n_channels == 1 else "stereo"
-        named = AudioFrame.from_ndarray(frame.to_ndarray(), format=frame.format.name, layout=layout)
-        named.sample_rate = frame.sample_rate
-        return named
-    frame.pts = None
-    return frame
+    """Return the frame with its channels named."""
+    layout = {1: "mono", 2: "stereo"}.get(len(frame.layout.channels), frame.layout.name)
+    if layout == frame.layout.name:
+        return frame
+    named = AudioFrame.from_ndarray(frame.to_ndarray(), format=frame.format.name, layout=layout)
+    named.sample_rate, named.pts, named.time_base = frame.sample_rate, frame.pts, frame.time_base
+    return named
 
 
 def _codec(decoder: str) -> str:

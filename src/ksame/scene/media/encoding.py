@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from ksame.errors import UsageError, parameter_error
+from ksame.parameters import Parameters, parameter
 from ksame.scene.media.source import ColourSpace, Media
 
 SEQUENCE_CODECS = ("png", "jpeg")
@@ -55,42 +56,22 @@ to be made anew for it becomes PCM, because the format has no way to tell of an 
 """
 
 
+_CODECS = tuple(sorted({codec for c in CONTAINERS.values() for codec in c.codecs} | set(SEQUENCE_CODECS)))
+
+
 @dataclass(frozen=True)
-class EncoderConfig:
-    """Choices for the file that is written.
+class EncoderConfig(Parameters):
+    """Choices for the file that is written."""
 
-    Attributes
-    ----------
-    codec : str or None
-        "h264", "hevc", "vp9", "mpeg4", "wmv2" or "ffv1"; for an image sequence "png" or "jpeg". None takes the
-        default of the destination.
-    quality : int or None
-        As x264's constant rate factor: lower is better, 0 to 51; for JPEG and WebP 1 to 100, higher is better. None
-        takes a good default.
-    audio : "keep" or "drop"
-    keep_metadata : tuple of str
-        Names of entries that go over: keys of the container ("title", "creation_time", "location"), tags of a
-        photograph ("Copyright"), or "subtitles". Nothing by default.
-    speed : str
-        Preset of the encoder.
-    """
-
-    codec: str | None = None
-    quality: int | None = None
-    audio: Literal["keep", "drop"] = "keep"
+    # "png" and "jpeg" are for image sequences
+    codec: str | None = parameter(None, "codec; by default that of the destination", kind=str, choices=_CODECS)
+    # as x264's constant rate factor: lower is better, 0 to 51; for JPEG and WebP 1 to 100, higher is better
+    quality: int | None = parameter(None, "quality; a good one by default", kind=int, low=0, high=100)
+    audio: Literal["keep", "drop"] = parameter("keep", "what becomes of the sound", choices=("keep", "drop"))
+    # names of entries that go over: keys of the container ("title", "creation_time", "location"), tags of a
+    # photograph ("Copyright"), or "subtitles"
     keep_metadata: tuple[str, ...] = ()
-    speed: str = "superfast"
-
-    def __post_init__(self) -> None:
-        known = sorted({codec for c in CONTAINERS.values() for codec in c.codecs} | set(SEQUENCE_CODECS))
-        if self.codec is not None and self.codec not in known:
-            raise parameter_error("codec", "EncoderConfig", f"one of {', '.join(known)}", self.codec)
-        if self.quality is not None and not 0 <= self.quality <= 100:
-            raise parameter_error("quality", "EncoderConfig", "an integer in [0, 100]", self.quality)
-        if self.audio not in ("keep", "drop"):
-            raise parameter_error("audio", "EncoderConfig", "'keep' or 'drop'", self.audio)
-        if self.speed not in SPEEDS:
-            raise parameter_error("speed", "EncoderConfig", f"one of {', '.join(SPEEDS)}", self.speed)
+    speed: str = parameter("superfast", "preset of the encoder", choices=SPEEDS)
 
     def codec_for(self, destination: Path, bits: int = 8) -> str:
         """Return the video codec for a destination, or refuse one that its container cannot hold.

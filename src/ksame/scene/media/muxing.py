@@ -6,18 +6,20 @@ import heapq
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 import av
-import av.filter
 from av.container import OutputContainer
+from av.filter import Graph
+from av.filter.context import FilterContext
 from av.stream import Stream
 from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from ksame.errors import OutputError
-from ksame.scene.media.audio import AudioTrack, TimedPacket, copy_packets
+from ksame.scene.media.audio import AudioTrack, TimedPacket, copy_packets, pulled
 from ksame.scene.media.encoding import CONTAINERS, Container, EncoderConfig, losses, mpeg4_rate, video_settings
 from ksame.scene.media.integrity import check_complete
 from ksame.scene.media.recording import Recording, open_container
@@ -112,14 +114,10 @@ def _video_packets(segments: Segments, media: Media, stream: Stream, start: Frac
 
 def _with_ends(segments: Segments) -> Iterator[tuple[Segment, list[int]]]:
     """Yield every segment and when each of its frames ends: where the next begins."""
-    waiting: Segment | None = None
-    for segment in segments:
-        if waiting is not None:
-            yield waiting, [t.pts for t in (*waiting.timestamps[1:], segment.timestamps[0])]
-        waiting = segment
-    if waiting is not None:
-        last = waiting.timestamps[-1]
-        yield waiting, [*(t.pts for t in waiting.timestamps[1:]), last.pts + last.duration]
+    for segment, following in zip_longest(segments, islice(segments, 1, None)):
+        last = segment.timestamps[-1]
+        end = last.pts + last.duration if following is None else following.timestamps[0].pts
+        yield segment, [*(timestamp.pts for timestamp in segment.timestamps[1:]), end]
 
 
 def _subtitles(
@@ -162,56 +160,39 @@ def _gif_delays(segments: Segments, media: Media) -> list[int]:
     return delays
 
 
-def _buffer(graph: av.filter.Graph, size: tuple[int, int], pixels: VideoFormat) -> av.filter.context.FilterContext:
-    return graph.add_buffer(width=size[0], height=size[1], format=pixels, time_base=_GIF_TIME_BASE)
-
-
 def _palette(segments: Segments, media: Media) -> VideoFrame:
     """Choose one palette for all frames."""
-    graph = av.filter.Graph()
-    source = _buffer(graph, media.size, VideoFormat("bgr0"))
-    generator, sink = graph.add("palettegen", "stats_mode=full"), graph.add("buffersink")
-    source.link_to(generator)
-    generator.link_to(sink)
-    graph.configure()
-    palettes = list(_filtered(segments, source, sink))
+    graph = Graph()
+    source = _buffer(graph, media.size, "bgr0")
+    graph.link_nodes(source, graph.add("palettegen", "stats_mode=full"), graph.add("buffersink")).configure()
+    palettes = list(_filtered(segments, source, graph))
     if len(palettes) != 1:
         raise OutputError("The colours of the GIF could not be chosen.")
     return palettes[0]
 
 
 def _with_palette(segments: Segments, media: Media, palette: VideoFrame) -> Iterator[VideoFrame]:
-    graph = av.filter.Graph()
-    source = _buffer(graph, media.size, VideoFormat("bgr0"))
-    colours = _buffer(graph, (palette.width, palette.height), palette.format)
-    mapper, sink = graph.add("paletteuse", "dither=sierra2_4a"), graph.add("buffersink")
-    source.link_to(mapper, 0, 0)
+    graph = Graph()
+    source, mapper = _buffer(graph, media.size, "bgr0"), graph.add("paletteuse", "dither=sierra2_4a")
+    graph.link_nodes(source, mapper, graph.add("buffersink"))
+    colours = _buffer(graph, (palette.width, palette.height), palette.format.name)
     colours.link_to(mapper, 0, 1)
-    mapper.link_to(sink)
     graph.configure()
     palette.pts, palette.time_base = 0, _GIF_TIME_BASE
     colours.push(palette)
     colours.push(None)
-    yield from _filtered(segments, source, sink)
+    yield from _filtered(segments, source, graph)
 
 
-def _filtered(
-    segments: Segments, source: av.filter.context.FilterContext, sink: av.filter.context.FilterContext
-) -> Iterator[VideoFrame]:
-    """Yield what a filter makes of all frames; asked after each, so that they do not wait in the graph."""
-    for index, frame in enumerate(frame for segment in segments for frame in segment.frames()):
-        frame.pts, frame.time_base = index, _GIF_TIME_BASE
+def _buffer(graph: Graph, size: tuple[int, int], pixels: str) -> FilterContext:
+    return graph.add_buffer(width=size[0], height=size[1], format=VideoFormat(pixels), time_base=_GIF_TIME_BASE)
+
+
+def _filtered(segments: Segments, source: FilterContext, graph: Graph) -> Iterator[VideoFrame]:
+    """Yield what filters make of all frames; asked after each, so that they do not wait in the graph."""
+    frames = (frame for segment in segments for frame in segment.frames())
+    for index, frame in enumerate(chain(frames, [None])):
+        if frame is not None:
+            frame.pts, frame.time_base = index, _GIF_TIME_BASE
         source.push(frame)
-        yield from _pulled(sink)
-    source.push(None)
-    yield from _pulled(sink)
-
-
-def _pulled(sink: av.filter.context.FilterContext) -> Iterator[VideoFrame]:
-    while True:
-        try:
-            frame = sink.pull()
-        except (av.BlockingIOError, av.EOFError):
-            return
-        if isinstance(frame, VideoFrame):
-            yield frame
+        yield from pulled(graph, VideoFrame)

@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 import av
 import numpy as np
@@ -23,41 +22,18 @@ from ksame.scene.media.muxing import VideoWriter
 from ksame.scene.media.segments import WorkFolder
 from ksame.scene.media.source import Media
 
-
-class _Writer(Protocol):
-    """What writes one kind of result, and goes on where an earlier run stopped."""
-
-    @property
-    def next_frame(self) -> int: ...
-    @property
-    def losses(self) -> tuple[str, ...]: ...
-    def write(self, frame: OutputFrame) -> None: ...
-    def finish(self, path: Path) -> None: ...
-    def abandon(self) -> None: ...
+_Writer = PhotographWriter | VideoWriter | ImageSequenceWriter
+"""Each goes on where an earlier run stopped."""
 
 
 class Output:
     """Writes one destination from the frames of a :class:`Media`, in order.
 
-    What is written is decided by the destination's suffix: a photograph, a recording, or, without a suffix, a folder
-    of numbered pictures. Nothing stands under the destination's name before all of it does.
-
-    Parameters
-    ----------
-    media : Media
-        The source, whose :meth:`Media.frames` the caller is reading: the frames written get their times.
-    destination : Path
-    encoding : EncoderConfig
-    work : WorkFolder
-    force : bool
-        Replace a destination that exists.
-
-    Raises
-    ------
-    UsageError
-        When the destination exists, its suffix is not known, or the earlier work was for something else.
-    OutputError
-        When nothing can be written there.
+    What is written is decided by the destination's suffix: a photograph, a recording, or, without a suffix, a folder of
+    numbered pictures. Nothing stands under the destination's name before all of it does. The frames written get the
+    times of the source, whose :meth:`Media.frames` the caller is reading. Raises UsageError when the destination exists
+    and is not to be replaced (``force``), its suffix is not known, or the earlier work was for something else; an
+    OutputError when nothing can be written there.
     """
 
     def __init__(

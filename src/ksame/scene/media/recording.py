@@ -75,10 +75,8 @@ def video_stream(container: InputContainer, path: Path) -> VideoStream:
 
 
 def _is_cover(stream: VideoStream) -> bool:
-    disposition = getattr(stream, "disposition", None)
-    if disposition is not None:
-        return bool(getattr(disposition, "value", disposition) & _ATTACHED_PICTURE)  # a flag in PyAV 17, a number in 18
-    return stream.codec_context.name in ("mjpeg", "png") and not stream.average_rate
+    disposition: Any = stream.disposition  # a flag in PyAV 17, a number in 18
+    return bool(getattr(disposition, "value", disposition) & _ATTACHED_PICTURE)
 
 
 class Recording(Media):
@@ -127,7 +125,7 @@ class Recording(Media):
                     if (time := missing.popleft()) < pts:
                         yield Timestamp(time, default_duration), self._black_pixels(index, start), None
                         index += 1
-                timestamp = Timestamp(pts, getattr(frame, "duration", None) or packet.duration or default_duration)
+                timestamp = Timestamp(pts, frame.duration or packet.duration or default_duration)
                 if self._damage is not None and self._damage.contains(frame):
                     yield timestamp, self._black_pixels(index, start), None
                 else:

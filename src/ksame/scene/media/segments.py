@@ -22,7 +22,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from ksame.errors import OutputError, UsageError
-from ksame.files import remove_parts, write_atomic, write_json
+from ksame.files import read_json, remove_parts, write_atomic, write_json
 from ksame.scene.media.conversion import FrameConverter, OutputFrame
 from ksame.scene.media.encoding import EncoderConfig, VideoSettings, mpeg4_rate
 from ksame.scene.media.source import Media, Timestamp
@@ -57,7 +57,13 @@ class WorkFolder:
         file = self.path / _STATE
         remove_parts(file)  # all that is there where a run was killed as it began
         if file.is_file() and self.resume:
-            _check_state(file, state)
+            earlier = read_json(file)
+            for key, value in state.items():
+                if earlier.get(key) != value:
+                    raise UsageError(
+                        f"{self.path}: the work in progress there was for another {key}. "
+                        "Repeat the command as it was, or start anew without --resume."
+                    )
             return
         if file.is_file():
             shutil.rmtree(self.path)
@@ -65,19 +71,6 @@ class WorkFolder:
             raise UsageError(f"{self.path}: the folder for work in progress is not empty. Choose another.")
         self.path.mkdir(parents=True, exist_ok=True)
         write_json(file, state)
-
-
-def _check_state(file: Path, state: dict[str, Any]) -> None:
-    try:
-        earlier = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UsageError(f"{file}: not readable. Start anew without --resume.") from error
-    for key, value in state.items():
-        if earlier.get(key) != value:
-            raise UsageError(
-                f"{file.parent}: the work in progress there was for another {key}. "
-                "Repeat the command as it was, or start anew without --resume."
-            )
 
 
 @dataclass(frozen=True, eq=False)

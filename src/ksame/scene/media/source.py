@@ -88,21 +88,7 @@ class StreamInfo:
 
 
 class Media(ABC):
-    """Frames in order from one file or folder. :func:`ksame.scene.media.open_media` makes them.
-
-    Attributes
-    ----------
-    path : Path
-    size : (int, int)
-        Width and height, upright.
-    n_frames : int
-        An estimate until ``exact``; all frames have been counted once :meth:`frames` has run to its end.
-    exact : bool
-    rate : Fraction
-        Frames per second, on average.
-    time_base : Fraction
-        Seconds in one unit of a time stamp.
-    """
+    """Frames in order from one file or folder. :func:`ksame.scene.media.open_media` makes them."""
 
     kind: Kind = "video"
     has_sound = False
@@ -116,17 +102,13 @@ class Media(ABC):
         self, path: Path, size: tuple[int, int], n_frames: int, *, exact: bool, rate: Fraction, time_base: Fraction
     ) -> None:
         self.path = path
-        self.size = size
-        self.n_frames = n_frames
+        self.size = size  # width and height, upright
+        self.n_frames = n_frames  # an estimate until all were counted: once :meth:`frames` has run to its end
         self.exact = exact
-        self.rate = rate
-        self.time_base = time_base
+        self.rate = rate  # frames per second, on average
+        self.time_base = time_base  # seconds in one unit of a time stamp
         self._pts = array("q")
         self._durations = array("q")
-
-    def __repr__(self) -> str:
-        width, height = self.size
-        return f"{type(self).__name__}({str(self.path)!r}, {width}x{height}, {self.n_frames} frames)"
 
     @property
     def duration(self) -> float:

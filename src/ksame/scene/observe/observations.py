@@ -92,7 +92,6 @@ def observe(
         In order, numbered from 0; gone through once.
     size : (int, int)
         Width and height.
-    config : DetectorConfig
     still : bool
         A photograph: searched for small and turned faces at once.
     file : Path, optional

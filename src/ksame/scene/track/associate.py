@@ -101,13 +101,7 @@ def associate(
 
 
 def _costs(
-    tracks: Sequence[Tracklet],
-    frame: int,
-    boxes: FloatArray,
-    looks: FloatArray,
-    max_hidden: int,
-    *,
-    sure: bool,
+    tracks: Sequence[Tracklet], frame: int, boxes: FloatArray, looks: FloatArray, max_hidden: int, *, sure: bool
 ) -> FloatArray:
     """Return what it costs to give each detection to each track, (n_tracks, n_detections)."""
     cost = np.full((len(tracks), len(boxes)), _NEVER)

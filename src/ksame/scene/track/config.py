@@ -4,42 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ksame.errors import parameter_error
+from ksame.parameters import Parameters, parameter
 from ksame.scene.observe import DetectorConfig
 
 
 @dataclass(frozen=True)
-class TrackerConfig:
-    """How detections become tracks, and tracks people.
+class TrackerConfig(Parameters):
+    """How detections become tracks, and tracks people."""
 
-    Parameters
-    ----------
-    patience : int
-        For how many frames a face may be hidden and still be the same track.
-    margin : int
-        How many frames before and after a track are filled.
-    yaw, pitch : float
-        Meshes of heads turned further, in degrees, are not believed.
-    same_person : float
-        Cosine of SFace embeddings above which two tracks are one person.
-    detector : DetectorConfig
-        How faces are found that become tracks.
-    """
-
-    patience: int = 30
-    margin: int = 6
-    yaw: float = 55.0
-    pitch: float = 45.0
-    same_person: float = 0.45
-    detector: DetectorConfig = field(default_factory=DetectorConfig)
-
-    def __post_init__(self) -> None:
-        owner = type(self).__name__
-        for name in ("patience", "margin"):
-            if getattr(self, name) < 0:
-                raise parameter_error(name, owner, "an integer of at least 0", getattr(self, name))
-        for name in ("yaw", "pitch"):
-            if not getattr(self, name) > 0:
-                raise parameter_error(name, owner, "a number above 0", getattr(self, name))
-        if not -1 < self.same_person < 1:
-            raise parameter_error("same_person", owner, "a cosine in (-1, 1)", self.same_person)
+    patience: int = parameter(30, "for how many frames a face may be hidden and still be the same track", low=0)
+    margin: int = parameter(6, "how many frames before and after a track are filled", low=0)
+    # meshes of heads turned further, in degrees, are not believed
+    yaw: float = parameter(55.0, "how far a head may be turned", low=0, high=180, above=True)
+    pitch: float = parameter(45.0, "how far it may be lowered or raised", low=0, high=180, above=True)
+    same_person: float = parameter(
+        0.45, "cosine of SFace embeddings of one person", low=-1, high=1, above=True, below=True
+    )
+    detector: DetectorConfig = field(default_factory=DetectorConfig)  # how faces are found that become tracks

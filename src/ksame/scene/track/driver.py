@@ -62,15 +62,15 @@ def find_tracks(
     size : (int, int)
         Width and height of the frames.
     work : Path, optional
-        Folder where the finished tracks are kept, for :func:`load_tracks`; unfinished ones are begun anew. None keeps
-        all in memory.
-    tracker : TrackerConfig, optional
+        Folder where the finished tracks are kept, for :func:`load_tracks`; unfinished ones are begun anew. None
+        keeps all in memory.
     still : bool
         A photograph: small and turned faces are searched for at once, and every face is somebody else.
     recogniser : SFace, optional
         Tells people apart.
     map : callable
-        Works on independent frames and faces; an executor's for several at a time. The result does not depend on it.
+        Works on independent frames and faces; an executor's for several at a time. The result does not depend on
+        it.
     progress : callable
         Shows progress.
     """
@@ -213,7 +213,7 @@ def _finished(
         people.append(Person(name, mean_embedding([stretches[i] for i in members]), chosen))
     result = Tracks(seen.size, seen.n_frames, tuple(people), tuple(tracks), seen.cuts)
     if work is not None:
-        finish(work, result)
+        finish(work, result, arrays)
     return result
 
 

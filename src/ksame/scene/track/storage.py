@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from ksame.files import open_atomic, read_json, write_json
 from ksame.models import Face
 from ksame.scene.track.tracks import N_POINTS, Person, Track, Tracks
 
-SCHEMA, VERSION = "ksame/track-rows", 1
+_FORMAT = {"schema": "ksame/track-rows", "version": 1}
 _INDEX = "tracks.json"
 
 SHAPES: dict[str, tuple[tuple[int, ...], type[Any]]] = {
@@ -62,24 +62,13 @@ def new_arrays(n_rows: int, folder: Path | None) -> dict[str, NDArray[Any]]:
 
 
 def save_tracks(tracks: Tracks, folder: Path) -> None:
-    """Keep tracks in a folder; they count as kept only when all of it is there.
-
-    Raises
-    ------
-    OutputError
-        When it cannot be written.
-    """
-    with _kept_in(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / _INDEX).unlink(missing_ok=True)
-    total = sum(len(track) for track in tracks.tracks)
+    """Keep tracks in a folder; they count as kept only when all of it is there. An OutputError says why not."""
+    begin(folder).rmdir()
+    arrays: dict[str, NDArray[Any]] = {}
     for name, (shape, dtype) in SHAPES.items():
-        header = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (total, *shape)}
-        with open_atomic(folder / f"{name}.npy") as stream:
-            np.lib.format.write_array_header_1_0(stream, header)
-            for track in tracks.tracks:
-                stream.write(np.asarray(getattr(track, name), dtype).tobytes())
-    write_json(folder / _INDEX, _index(tracks))
+        rows = [np.zeros((0, *shape)), *(getattr(track, name) for track in tracks.tracks)]
+        arrays[name] = np.concatenate(rows, dtype=dtype, casting="unsafe")
+    finish(folder, tracks, arrays)
 
 
 def begin(folder: Path) -> Path:
@@ -92,16 +81,26 @@ def begin(folder: Path) -> Path:
     return growing
 
 
-def finish(folder: Path, tracks: Tracks) -> None:
+def finish(folder: Path, tracks: Tracks, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Mark the arrays of a folder as those of ``tracks``, complete."""
-    if not tracks.tracks:
-        save_tracks(tracks, folder)
-        return
-    with _kept_in(folder):
-        for track in tracks.tracks:
-            for name in SHAPES:
-                getattr(track, name).flush()
-    write_json(folder / _INDEX, _index(tracks))
+    for name, array in arrays.items():
+        if isinstance(array, np.memmap):
+            with _kept_in(folder):
+                array.flush()
+        else:
+            with open_atomic(folder / f"{name}.npy") as stream:
+                np.save(stream, array)
+    index = {
+        "size": tracks.size,
+        "n_frames": tracks.n_frames,
+        "cuts": tracks.cuts.tolist(),
+        "people": [person_row(person) for person in tracks.people],
+        "tracks": [
+            {"number": t.number, "person": t.person, "first": t.first, "length": len(t), "confirmed": t.confirmed}
+            for t in tracks.tracks
+        ],
+    }
+    write_json(folder / _INDEX, _FORMAT | index)
 
 
 @contextmanager
@@ -115,38 +114,34 @@ def _kept_in(folder: Path) -> Iterator[None]:
 def load_tracks(folder: Path) -> Tracks | None:
     """Return the tracks that a folder holds, mapped from disk; None if it holds no finished ones.
 
-    Raises
-    ------
-    InputError
-        When the folder holds something else, or its parts do not fit together.
+    An InputError says that the folder holds something else, or that its parts do not fit together.
     """
     if not (folder / _INDEX).exists():
         return None
     try:
         index = read_json(folder / _INDEX)
-        if (index["schema"], index["version"]) != (SCHEMA, VERSION):
-            raise ValueError(f"{index['schema']} version {index['version']}, not {SCHEMA} version {VERSION}")
-        total = sum(int(track["length"]) for track in index["tracks"])
+        if not _FORMAT.items() <= index.items():
+            raise ValueError(f"expected {_FORMAT}")
+        total = sum(row["length"] for row in index["tracks"])
         # Every mapped array keeps a file open: a batch of photographs, with a row or two each, would have too many.
-        mapped = total and int(index["n_frames"]) > 1
+        mapped = total and index["n_frames"] > 1
         arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r" if mapped else None) for name in SHAPES}
         for name, (shape, dtype) in SHAPES.items():
             if arrays[name].shape != (total, *shape) or arrays[name].dtype != dtype:
                 raise ValueError(f"{name}.npy has the shape {arrays[name].shape}, expected {(total, *shape)}")
-        tracks = []
+        tracks, start = [], 0
         for row in index["tracks"]:
-            number, first, start, length = (int(row[name]) for name in ("number", "first", "start", "length"))
-            views = {name: array[start : start + length] for name, array in arrays.items()}
-            tracks.append(Track(number, row["person"], first, **views, confirmed=bool(row.get("confirmed", True))))
+            views = {name: array[start : start + row["length"]] for name, array in arrays.items()}
+            confirmed = row.get("confirmed", True)
+            tracks.append(Track(row["number"], row["person"], row["first"], **views, confirmed=confirmed))
+            start += row["length"]
         people = []
         for row in index["people"]:
             embedding = None if row["embedding"] is None else np.array(row["embedding"], dtype=np.float64)
-            people.append(
-                Person(row["name"], embedding, tuple((int(track), int(frame)) for track, frame in row["best"]))
-            )
-        width, height = (int(side) for side in index["size"])
+            people.append(Person(row["name"], embedding, tuple((track, frame) for track, frame in row["best"])))
+        width, height = index["size"]
         cuts = np.array(index["cuts"], dtype=np.intp)
-        return Tracks((width, height), int(index["n_frames"]), tuple(people), tuple(tracks), cuts)
+        return Tracks((width, height), index["n_frames"], tuple(people), tuple(tracks), cuts)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{folder}: these are not the tracks of a recording ({error}). Delete the folder to detect again."
@@ -159,20 +154,3 @@ def person_row(person: Person, digits: int | None = None) -> dict[str, Any]:
     if embedding is not None and digits is not None:
         embedding = [round(value, digits) for value in embedding]
     return {"name": person.name, "embedding": embedding, "best": [list(pair) for pair in person.best]}
-
-
-def _index(tracks: Tracks) -> dict[str, Any]:
-    rows, start = [], 0
-    for track in tracks.tracks:
-        row = {"number": track.number, "person": track.person, "first": track.first}
-        rows.append(row | {"start": start, "length": len(track), "confirmed": track.confirmed})
-        start += len(track)
-    return {
-        "schema": SCHEMA,
-        "version": VERSION,
-        "size": list(tracks.size),
-        "n_frames": tracks.n_frames,
-        "cuts": tracks.cuts.tolist(),
-        "people": [person_row(person) for person in tracks.people],
-        "tracks": rows,
-    }

@@ -37,32 +37,17 @@ class Track:
     """One face through consecutive frames; rows are frames, without gaps.
 
     The arrays may lie on disk (memory maps): a recording may be hours long.
-
-    Attributes
-    ----------
-    number : int
-    person : str
-    first : int
-        Number of the first frame.
-    boxes : ndarray of shape (n_frames, 4)
-    points : ndarray of shape (n_frames, 478, 3), float32
-        NaN where there is no mesh to be believed.
-    blendshapes : ndarray of shape (n_frames, 52), float32
-    poses : ndarray of shape (n_frames, 3), float32
-    source : ndarray of shape (n_frames,), uint8
-        A :class:`ksame.models.Source` for each frame.
-    confirmed : bool
-        Whether a second opinion in any frame says that this is a face; without one it has no points.
     """
 
     number: int
     person: str
-    first: int
-    boxes: NDArray[np.float32]
-    points: NDArray[np.float32]
-    blendshapes: NDArray[np.float32]
-    poses: NDArray[np.float32]
-    source: NDArray[np.uint8]
+    first: int  # number of the first frame
+    boxes: NDArray[np.float32]  # (n_frames, 4)
+    points: NDArray[np.float32]  # (n_frames, 478, 3): NaN where there is no mesh to be believed
+    blendshapes: NDArray[np.float32]  # (n_frames, 52)
+    poses: NDArray[np.float32]  # (n_frames, 3)
+    source: NDArray[np.uint8]  # (n_frames,): a :class:`ksame.models.Source` for each frame
+    # whether a second opinion in any frame says that this is a face; without one it has no points
     confirmed: bool = True
 
     def __len__(self) -> int:
@@ -99,22 +84,14 @@ class Track:
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """Somebody with one or more tracks.
+    """Somebody with one or more tracks."""
 
-    Attributes
-    ----------
-    name : str
-        "P1", "P2" and so on, by how much of the recording they are in; after them "U1", "U2" and so on, what is
-        perhaps no face.
-    embedding : ndarray of shape (128,) or None
-        Mean SFace embedding over the best frames, of unit length; None if no frame was good enough.
-    best : tuple of (int, int)
-        Track number and frame of the sharpest, most frontal faces, the best first.
-    """
-
+    # "P1", "P2" and so on, by how much of the recording they are in; after them "U1", "U2" and so on, what is
+    # perhaps no face
     name: str
+    # (128,): mean SFace embedding over the best frames, of unit length; None if no frame was good enough
     embedding: FloatArray | None
-    best: tuple[tuple[int, int], ...] = ()
+    best: tuple[tuple[int, int], ...] = ()  # track number and frame of the sharpest, most frontal faces, the best first
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,30 +106,17 @@ class OriginalTrack:
 
 @dataclass(frozen=True, eq=False)
 class Tracks:
-    """Everyone in one photograph or recording.
+    """Everyone in one photograph or recording."""
 
-    Attributes
-    ----------
-    size : (int, int)
-        Width and height of the frames.
-    n_frames : int
-    people : tuple of Person
-    tracks : tuple of Track
-    cuts : ndarray of shape (n_cuts,)
-        Numbers of the frames with which a new shot begins, the first frame not counted.
-    originals : tuple of OriginalTrack, optional
-        Where a person may have edited the tracks: everyone as they were found. None where the tracks are just that.
-    source : str
-        SHA-256 of the recording; empty where it is not known.
-    """
-
-    size: tuple[int, int]
+    size: tuple[int, int]  # width and height of the frames
     n_frames: int
     people: tuple[Person, ...]
     tracks: tuple[Track, ...]
+    # (n_cuts,): numbers of the frames with which a new shot begins, the first frame not counted
     cuts: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    # where a person may have edited the tracks: everyone as they were found. None where the tracks are just that
     originals: tuple[OriginalTrack, ...] | None = None
-    source: str = ""
+    source: str = ""  # SHA-256 of the recording; empty where it is not known
 
     def __post_init__(self) -> None:
         names = {person.name for person in self.people}

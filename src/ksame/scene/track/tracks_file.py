@@ -1,21 +1,8 @@
 """Tracks as a JSON file that a person can edit: who is who, which faces there are, and where.
 
-Each track has one line a frame: its number, how the face is known ("seen", "filled" or "added"), and left, top, width
-and height of the box. What may be edited:
-
-- the ``person`` of a track, to give it to somebody else; a person without tracks may be deleted;
-- a whole track, which is then left out: **the face is no longer replaced**. Whoever is left out so is warned of, and
-  counted as kept;
-- names: the person's and those of their tracks, to any words. They are the names of ``ksame people --tracks`` and of
-  ``--keep``;
-- boxes, and lines at the beginning and the end of a track. Frames left out between two lines are interpolated, so a new
-  track needs only a few lines, of which ``how`` is "added";
-- a mesh belongs to its frame, and is used only where that line has not become "added";
-- ``confirmed`` of a track, false where it is perhaps no face: set to true, it counts as somebody. Such tracks have no
-  meshes, so that it is masked in any case. Left out, it is true.
-
-Not to be edited: ``source``, by which tracks of another recording are refused, and ``found``, who was found where, by
-which it is noticed that somebody was left out or that a name became somebody else's.
+``docs/scenes.md`` says what may be edited. Not to be edited: ``source``, by which tracks of another recording are
+refused, and ``found``, who was found where, by which it is noticed that somebody was left out or that a name became
+somebody else's.
 """
 
 from __future__ import annotations
@@ -29,12 +16,12 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ksame.errors import InputError
 from ksame.files import open_atomic
 from ksame.models import Source
-from ksame.privacy.documents import read_bytes, read_document
+from ksame.privacy.documents import Record, read_bytes, read_document
 from ksame.scene.track.interpolate import runs
 from ksame.scene.track.storage import BLENDSHAPES, POINTS, POSE, SHAPES, WIDTH, person_row
 from ksame.scene.track.tracks import N_POINTS, OriginalTrack, Person, Track, Tracks
@@ -52,34 +39,31 @@ _NAME = r"^[\w][\w .'-]*$"
 
 _Frame = Annotated[int, Field(ge=0, le=_LONGEST)]
 _Pixels = Annotated[float, Field(ge=-_LONGEST, le=_LONGEST)]
-_Row = tuple[_Frame, Literal["seen", "filled", "added"], _Pixels, _Pixels, _Pixels, _Pixels]
+_Length = Annotated[float, Field(gt=0, le=_LONGEST)]
+_Row = tuple[_Frame, Literal["seen", "filled", "added"], _Pixels, _Pixels, _Length, _Length]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class _Meshes(_Strict):
+class _Meshes(Record):
     first: _Frame
     count: int = Field(ge=1, le=_BLOCK)
     data: str
 
 
-class _Track(_Strict):
+class _Track(Record):
     number: _Frame
     person: str = Field(pattern=_NAME)
     confirmed: bool = True
     frames: list[_Row] = Field(min_length=1)
-    meshes: list[_Meshes] = []
+    meshes: tuple[_Meshes, ...] = ()
 
 
-class _Person(_Strict):
+class _Person(Record):
     name: str = Field(pattern=_NAME)
-    embedding: list[float] | None = None
-    best: list[tuple[_Frame, _Frame]] = []
+    embedding: Annotated[list[float], Field(min_length=128, max_length=128)] | None = None
+    best: tuple[tuple[_Frame, _Frame], ...] = ()
 
 
-class _Original(_Strict):
+class _Original(Record):
     person: str = Field(pattern=_NAME)
     first: _Frame
     count: int = Field(ge=1, le=_LONGEST)
@@ -87,13 +71,13 @@ class _Original(_Strict):
     boxes: str
 
 
-class _File(_Strict):
+class _File(Record):
     schema_: Literal["ksame/tracks"] = Field(alias="schema")
     version: Literal[2]
     source: str
-    size: tuple[_Frame, _Frame]
+    size: tuple[Annotated[int, Field(ge=1, le=_LONGEST)], Annotated[int, Field(ge=1, le=_LONGEST)]]
     n_frames: int = Field(ge=0, le=_LONGEST)
-    cuts: list[_Frame] = []
+    cuts: tuple[_Frame, ...] = ()
     people: list[_Person]
     tracks: list[_Track]
     found: list[_Original]
@@ -102,10 +86,7 @@ class _File(_Strict):
 def write_tracks(tracks: Tracks, path: Path) -> None:
     """Write tracks as JSON, readable by their owner only: they are as secret as the originals.
 
-    Raises
-    ------
-    OutputError
-        When it cannot be written; nothing then stands under ``path``.
+    Raises OutputError when it cannot be written; nothing then stands under ``path``.
     """
     with open_atomic(path, private=True) as stream:
         stream.writelines(line.encode() for line in _lines(tracks))
@@ -114,16 +95,12 @@ def write_tracks(tracks: Tracks, path: Path) -> None:
 def read_tracks(path: Path, longest: int = _LONGEST) -> Tracks:
     """Read tracks from JSON, perhaps edited.
 
+    Raises InputError when the file is not there, is no such file, or contradicts itself.
+
     Parameters
     ----------
-    path : Path
     longest : int
         Frames beyond which it is not read: every frame of a track takes memory, however few lines tell of it.
-
-    Raises
-    ------
-    InputError
-        When the file is not there, is no such file, or contradicts itself.
     """
     data = read_bytes(path, "the file of tracks")
     try:
@@ -204,8 +181,6 @@ def _unpacked(text: str, n_rows: int, width: int, what: str, advice: str) -> NDA
 
 
 def _tracks(content: _File) -> Tracks:
-    if min(content.size) < 1:
-        raise InputError(f"The size must be positive. Got {content.size}.")
     for kind, names in (
         ("person", [person.name for person in content.people]),
         ("track", [str(track.number) for track in content.tracks]),
@@ -213,7 +188,7 @@ def _tracks(content: _File) -> Tracks:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InputError(f"There is more than one {kind} {twice[0]}.")
-    if any(not 0 < cut < content.n_frames for cut in content.cuts) or sorted(set(content.cuts)) != content.cuts:
+    if any(not 0 < cut < content.n_frames for cut in content.cuts) or sorted(set(content.cuts)) != list(content.cuts):
         raise InputError(f"Cuts must be rising frame numbers from 1 to {content.n_frames - 1}. Got {content.cuts}.")
     tracks = {track.number: _track(track, content) for track in content.tracks}
     owners = {track.person for track in tracks.values()}
@@ -225,8 +200,6 @@ def _tracks(content: _File) -> Tracks:
 
 def _person(person: _Person, tracks: Mapping[int, Track]) -> Person:
     """Return a person; what is no longer theirs, or has no mesh, is none of their best frames any more."""
-    if person.embedding is not None and len(person.embedding) != 128:
-        raise InputError(f"The embedding of {person.name} must have 128 numbers. Got {len(person.embedding)}.")
     best = []
     for number, frame in person.best:
         face = tracks[number].at(frame) if number in tracks else None
@@ -254,8 +227,6 @@ def _track(track: _Track, content: _File) -> Track:
     if at[-1] >= content.n_frames:
         raise InputError(f"Track {number} leaves the recording's {content.n_frames} frames.")
     given = np.array([row[2:] for row in track.frames], dtype=np.float64)
-    if np.any(given[:, 2:] <= 0):
-        raise InputError(f"A box of track {number} has no width or no height.")
     first, n = int(at[0]), int(at[-1] - at[0] + 1)
     frames = np.arange(first, first + n)
     codes = {word: source for source, word in _WORDS.items()}

@@ -35,33 +35,22 @@ ALIKE = 100.0
 """How many neighbouring feature values say the same thing: their noise is not independent, and counting
 each of them in full would drown what is known about likely shapes."""
 
+_WITHIN = 3.0
+"""Standard deviations that no shape parameter may pass."""
+
 STILL = 0.02
 """A round that moves the points by less than this, in pixels of the level, is the last."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What came of fitting; false if it failed.
+    """What came of fitting; false if it failed."""
 
-    Attributes
-    ----------
-    params : Params
-        Of the model, with texture parameters read from the photograph at the points found.
-    points : ndarray of shape (n_points, 2)
-        In the photograph.
-    iterations : int
-        Over all levels.
-    error : float
-        Share of the features at the finest level that the model does not explain, from 0 to 1.
-    reason : str
-        Why it failed; empty if it converged.
-    """
-
-    params: Params
-    points: FloatArray
-    iterations: int
-    error: float
-    reason: str = ""
+    params: Params  # of the model, with texture parameters read from the photograph at the points found
+    points: FloatArray  # (n_points, 2): in the photograph
+    iterations: int  # over all levels
+    error: float  # share of the features at the finest level that the model does not explain, from 0 to 1
+    reason: str = ""  # why it failed; empty if it converged
 
     @property
     def converged(self) -> bool:
@@ -74,17 +63,10 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Fitter:
-    """Fits one appearance model to photographs, from coarse to fine.
-
-    Attributes
-    ----------
-    model : AppearanceModel
-    levels : tuple of Level
-        From coarse to fine.
-    """
+    """Fits one appearance model to photographs, from coarse to fine."""
 
     model: AppearanceModel
-    levels: tuple[Level, ...]
+    levels: tuple[Level, ...]  # from coarse to fine
 
     @classmethod
     def train(
@@ -102,7 +84,6 @@ class Fitter:
 
         Parameters
         ----------
-        model : AppearanceModel
         images : sequence of n_faces arrays of shape (height, width, 1 or 3)
             Best the photographs that the model was built from.
         landmarks : array of shape (n_faces, n_points, 2)
@@ -133,7 +114,6 @@ class Fitter:
         *,
         method: Method = "simultaneous",
         max_rounds: int = 20,
-        within: float = 3.0,
     ) -> Fit:
         """Find the face near ``start``.
 
@@ -145,8 +125,6 @@ class Fitter:
         method : {"simultaneous", "project-out"}
         max_rounds : int
             At each level.
-        within : float
-            Standard deviations that no shape parameter may pass.
         """
         if method not in ("simultaneous", "project-out"):
             raise parameter_error("method", "Fitter.fit", "'simultaneous' or 'project-out'", method)
@@ -160,7 +138,7 @@ class Fitter:
                 reason = "the face lies outside the photograph"
                 break
             described, transform = crop
-            level_fit = _LevelFit(level, described, method, within)
+            level_fit = _LevelFit(level, described, method)
             fitted, used, resting = level_fit.run(transform.apply(points), max_rounds)
             points, error = transform.inverse().apply(fitted), level_fit.error
             rounds += used
@@ -174,11 +152,10 @@ class Fitter:
 class _LevelFit:
     """The rounds of one level on one photograph."""
 
-    def __init__(self, level: Level, described: FloatImage, method: Method, within: float) -> None:
+    def __init__(self, level: Level, described: FloatImage, method: Method) -> None:
         self.level = level
         self.described = described
         self.method = method
-        self.within = within
         self.texture: FloatImage | None = None
         self.error = 1.0
         # Likely shapes are those of the training faces (a Gaussian prior); pose is free.
@@ -187,11 +164,11 @@ class _LevelFit:
 
     def run(self, points: FloatArray, max_rounds: int) -> tuple[FloatArray, int, bool]:
         """Return the points, the rounds used, and whether the points came to rest."""
-        points, shape = self.level.project(points, self.within)
+        points, shape = self.level.project(points, _WITHIN)
         for used in range(1, max_rounds + 1):
             move = self._move(points, shape)
             step = -np.tensordot(move, self.level.directions, axes=1)
-            moved, shape = self.level.project(self.level.compose(points, step), self.within)
+            moved, shape = self.level.project(self.level.compose(points, step), _WITHIN)
             size = float(np.sqrt(((moved - points) ** 2).sum(axis=1).mean()))
             points = moved
             if size < STILL:

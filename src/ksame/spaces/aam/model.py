@@ -28,19 +28,11 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Params:
-    """One face in an appearance model.
+    """One face in an appearance model."""
 
-    Attributes
-    ----------
-    shape : ndarray of shape (n_shape_modes,)
-    texture : ndarray of shape (n_texture_modes,)
-    pose : Similarity
-        From the base image to the photograph.
-    """
-
-    shape: FloatArray
-    texture: FloatArray
-    pose: Similarity
+    shape: FloatArray  # (n_shape_modes,)
+    texture: FloatArray  # (n_texture_modes,)
+    pose: Similarity  # from the base image to the photograph
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,36 +40,20 @@ class AppearanceModel:
     """Mean and modes of shape and texture: ``s = s0 + sum p_i s_i``, ``A = A0 + sum lambda_i A_i``.
 
     Build one with :func:`ksame.spaces.aam.build`.
-
-    Attributes
-    ----------
-    mean_shape : ndarray of shape (n_points, 2)
-        In pixels of the base image.
-    shape_modes : ndarray of shape (n_shape_modes, n_points, 2)
-        Orthonormal, and orthogonal to every shift, rotation and scaling of the mean shape.
-    shape_variances : ndarray of shape (n_shape_modes,)
-    shape_total : float
-        Variance of the training shapes, all directions together.
-    triangles : ndarray of shape (n_triangles, 3)
-    size : (int, int)
-        Height and width of the base image.
-    mean_texture : ndarray of shape (n_pixels, channels), float32
-        One row for each base pixel inside the mesh, eyes and mouth included.
-    texture_modes : ndarray of shape (n_texture_modes, n_pixels, channels), float32
-        Orthonormal.
-    texture_variances : ndarray of shape (n_texture_modes,)
-    texture_total : float
     """
 
-    mean_shape: FloatArray
+    mean_shape: FloatArray  # (n_points, 2): in pixels of the base image
+    # (n_shape_modes, n_points, 2): orthonormal, and orthogonal to every shift, rotation and scaling of the mean
+    # shape
     shape_modes: FloatArray
-    shape_variances: FloatArray
-    shape_total: float
-    triangles: IntArray
-    size: tuple[int, int]
+    shape_variances: FloatArray  # (n_shape_modes,)
+    shape_total: float  # variance of the training shapes, all directions together
+    triangles: IntArray  # (n_triangles, 3)
+    size: tuple[int, int]  # height and width of the base image
+    # (n_pixels, channels): one row for each base pixel inside the mesh, eyes and mouth included
     mean_texture: FloatImage
-    texture_modes: FloatImage
-    texture_variances: FloatArray
+    texture_modes: FloatImage  # (n_texture_modes, n_pixels, channels): orthonormal
+    texture_variances: FloatArray  # (n_texture_modes,)
     texture_total: float
 
     def __post_init__(self) -> None:
@@ -115,10 +91,7 @@ class AppearanceModel:
 
     def truncated(self, shape: int | None = None, texture: int | None = None) -> AppearanceModel:
         """Return the model with only its first ``shape`` and ``texture`` modes; None keeps all."""
-        for name, value, modes in (
-            ("shape", shape, self.shape_modes),
-            ("texture", texture, self.texture_modes),
-        ):
+        for name, value, modes in (("shape", shape, self.shape_modes), ("texture", texture, self.texture_modes)):
             if value is not None and not 0 <= value <= len(modes):
                 raise parameter_error(name, "AppearanceModel.truncated", f"an integer in [0, {len(modes)}]", value)
         return replace(

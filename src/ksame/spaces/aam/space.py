@@ -27,25 +27,16 @@ class AamSpace(Parameters):
     root of texture variance over shape variance, so that both count alike in a distance (Cootes, Edwards
     and Taylor 2001, section 2.1). Pose is not part of a code: faces are decoded where the training faces
     lie on average, on a plain background.
-
-    Parameters
-    ----------
-    shape, texture : int, float in (0, 1] or None
-        A number of modes, a share of the variance to keep, or all.
-    width : int
-        Width of the base image in pixels.
-    zero_first_texture : bool
-        Set the first texture parameter, overall brightness, to zero, so that light takes no part in who is
-        alike (Sun et al. 2015).
-    background : float
-        Brightness in [0, 1] around the decoded face.
     """
 
+    # a number of modes, a share of the variance to keep, or all
     shape: int | float | None = 0.98
     texture: int | float | None = 0.95
-    width: int = 128
+    width: int = 128  # width of the base image in pixels
+    # set the first texture parameter, overall brightness, to zero, so that light takes no part in who is alike (Sun
+    # et al. 2015)
     zero_first_texture: bool = False
-    background: float = 0.5
+    background: float = 0.5  # brightness in [0, 1] around the decoded face
     model_: AppearanceModel | None = field(default=None, repr=False)
     pose_: Similarity | None = field(default=None, repr=False)
     size_: tuple[int, int] | None = field(default=None, repr=False)

@@ -52,15 +52,6 @@ def triangulate(points: FloatArray) -> IntArray:
 class PiecewiseAffine:
     """The warps between a base shape and other shapes of the same points.
 
-    Parameters
-    ----------
-    base : ndarray of shape (n_points, 2)
-        Where the points lie in the base image.
-    triangles : ndarray of shape (n_triangles, 3)
-        Indices of points.
-    size : (int, int)
-        Height and width of the base image.
-
     Examples
     --------
     >>> square = np.array([[0.0, 0.0], [3.0, 0.0], [3.0, 3.0], [0.0, 3.0]])
@@ -70,9 +61,9 @@ class PiecewiseAffine:
     [[7, 8, 9, 10], [13, 14, 15, 16], [19, 20, 21, 22], [25, 26, 27, 28]]
     """
 
-    base: FloatArray
-    triangles: IntArray
-    size: tuple[int, int]
+    base: FloatArray  # (n_points, 2): where the points lie in the base image
+    triangles: IntArray  # (n_triangles, 3): indices of points
+    size: tuple[int, int]  # height and width of the base image
 
     def __post_init__(self) -> None:
         if self.triangles.ndim != 2 or self.triangles.shape[1] != 3 or len(self.triangles) == 0:

@@ -153,11 +153,7 @@ class Evener:
 def normals(warp: PiecewiseAffine, depth: FloatArray) -> NDArray[np.float32]:
     """Return unit normals (right, down, towards the viewer) of the base's surface, (height, width, 3).
 
-    Parameters
-    ----------
-    warp : PiecewiseAffine
-    depth : ndarray of shape (n_points,)
-        Depth of each point of the warp's base, in its pixels.
+    ``depth`` is of shape (n_points,); depth of each point of the warp's base, in its pixels.
     """
     surface = np.zeros(warp.size, dtype=np.float32)
     surface[warp.mask] = warp.interpolate(depth)

@@ -28,14 +28,9 @@ class FaceModelSpace(Parameters):
     Codes are weighted so that a distance between codes is about a distance between pictures, and so that shape and
     texture count alike. Faces are decoded inside the mesh, on a plain background, where those it was fitted on lie on
     average. Works for a single face, since nothing is learned from the faces themselves.
-
-    Parameters
-    ----------
-    background : float
-        Brightness in [0, 1] around the decoded face.
     """
 
-    background: float = 0.5
+    background: float = 0.5  # brightness in [0, 1] around the decoded face
     pose_: Similarity | None = field(default=None, repr=False)
     size_: tuple[int, int] | None = field(default=None, repr=False)
 
