@@ -12,7 +12,7 @@ from rich.table import Column, Table
 
 from ksame.app import audit as auditing
 from ksame.app import models, talk
-from ksame.app.options import SETS, described, level_help, with_options
+from ksame.app.options import SCHEDULER_HELP, SETS, described, level_help, with_options
 from ksame.app.reproduce import reproduce_command
 from ksame.app.scene import deidentify_command, people_command
 from ksame.app.source import parse_size
@@ -25,6 +25,7 @@ from ksame.parameters import specs
 from ksame.privacy.findings import passed
 from ksame.privacy.signing import load_public_key
 from ksame.recipes import METHODS
+from ksame.scheduling import LOCAL
 from ksame.version import __version__
 
 app = typer.Typer(
@@ -104,6 +105,10 @@ class ReleaseCommand:
     skip_unreadable: Annotated[bool, typer.Option("--skip-unreadable", help="Leave out files that cannot be read.")] = (
         False
     )
+    scheduler: Annotated[str, typer.Option(help=f"For finding faces in photographs, and --audit. {SCHEDULER_HELP}")] = (
+        LOCAL
+    )
+    workers: Annotated[int | None, typer.Option(help="How many processes, with --scheduler processes.")] = None
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release.")] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
 

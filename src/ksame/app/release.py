@@ -22,6 +22,7 @@ from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import Release, require_free, write_release
 from ksame.privacy.signing import load_private_key
 from ksame.recipes import METHODS, Recipe, recipe
+from ksame.scheduling import check_scheduler
 
 if TYPE_CHECKING:
     from ksame.app.cli import ReleaseCommand
@@ -107,7 +108,15 @@ def run_release(options: ReleaseCommand) -> Result:
     chosen = build_recipe(options)
     key = None if options.sign is None else load_private_key(options.sign)
     after = None if options.after is None else Linkage.read(options.after)
-    request = Request(options.faces, options.labels, parse_size(options.size), options.skip_unreadable)
+    check_scheduler(options.scheduler, options.workers)
+    request = Request(
+        options.faces,
+        options.labels,
+        parse_size(options.size),
+        options.skip_unreadable,
+        options.scheduler,
+        options.workers,
+    )
     source = load_source(request, chosen)
     reference = None if options.reference is None else load_reference(options.reference, source.faces, chosen)
     arguments: dict[str, Any] = {
@@ -134,16 +143,16 @@ def run_release(options: ReleaseCommand) -> Result:
             PrivacyWarning,
             stacklevel=2,
         )
-    audited = None if options.audit is None else _audited(options.audit, options.output, source.faces, linkage)
+    audited = None if options.audit is None else _audited(options, options.audit, source.faces, linkage)
     return Result(options.output, release, linkage, source.unreadable, audited)
 
 
-def _audited(report: Path, folder: Path, faces: FaceSet, linkage: Linkage) -> AuditResult:
+def _audited(options: ReleaseCommand, report: Path, faces: FaceSet, linkage: Linkage) -> AuditResult:
     """Attack the files just written, with the faces they were made from."""
+    folder = options.output
+    config = AuditConfig(view="faces", scheduler=options.scheduler, workers=options.workers)
     try:
-        result = audit(
-            faces, folder, AuditConfig(view="faces"), pairing=Pairing(linkage=linkage), progress=talk.progress
-        )
+        result = audit(faces, folder, config, pairing=Pairing(linkage=linkage), progress=talk.progress)
     except KsameError as error:
         raise type(error)(f"The release was written to {folder}, but could not be audited. {error}") from error
     finish(result, report)
