@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import length_hint
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
 from ksame.files import set_constant_time, sha256_of, write_atomic
@@ -18,6 +19,7 @@ from ksame.scene.certificate import SceneCertificate, certify, kept_words
 from ksame.scene.config import Job, JobConfig
 from ksame.scene.job import run
 from ksame.scene.linkage import link
+from ksame.scene.manifest import Manifest
 from ksame.scene.paths import OutputPaths, find_inputs, output_paths
 from ksame.scene.result import FileResult, JobResult
 from ksame.scene.review import review_sheet, write_sheet
@@ -49,6 +51,10 @@ class ReleaseOptions:
         A picture of everyone before and after. It shows originals.
     link_table : Path, optional
         Who became whom. Secret; never overwritten.
+    manifest : Path, optional
+        Where it is kept what is to be done and what became of each file. It names originals.
+    described : mapping of str to value
+        Options of ``ksame deidentify`` that a new manifest has.
     sign : Ed25519PrivateKey, optional
         Signs the certificate.
     resume, force : bool
@@ -61,6 +67,8 @@ class ReleaseOptions:
     tracks: Path | None = None
     review: Path | None = None
     link_table: Path | None = None
+    manifest: Path | None = None
+    described: Mapping[str, Any] = field(default_factory=dict)
     sign: Ed25519PrivateKey | None = None
     resume: bool = False
     force: bool = False
@@ -159,9 +167,15 @@ def deidentify_media(
 
     def publish(result: JobResult) -> None:
         certificates.append(_publish(result, config, places, options))
+        record("done")
 
+    record = _recorder(options, paths, output, job)
     try:
+        record("running")
         result = run(job, progress=_progress(on_progress), on_done=publish)
+    except BaseException as error:
+        record("failed" if isinstance(error, Exception) else "interrupted", str(error))
+        raise
     finally:
         for folder in made:
             with suppress(OSError):  # an output is in it
@@ -177,6 +191,17 @@ def check_sheet(path: Path, *, may_exist: bool) -> None:
         raise UsageError(f"{path} exists. Choose another name, or replace it with --force.")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
+
+
+def _recorder(
+    options: ReleaseOptions, media: Sequence[str | Path], output: str | Path, job: Job
+) -> Callable[..., None]:
+    """Return what writes the manifest anew: that of the job which is there, or a new one."""
+    path = options.manifest
+    if path is None:
+        return lambda *_: None
+    described = Manifest(media=tuple(map(str, media)), output=str(output), options=options.described)
+    return partial((Manifest.read(path) if path.exists() else described).record, path, job)
 
 
 def _with_wishes(config: JobConfig, people: Mapping[str, str]) -> JobConfig:
@@ -218,7 +243,12 @@ def _check_places(places: OutputPaths, options: ReleaseOptions) -> None:
         raise UsageError(f"{options.link_table} exists; a link table is never overwritten. Choose another name.")
     if options.review is not None:
         check_sheet(options.review, may_exist=options.force or resuming)
-    secrets = {"link table": options.link_table, "contact sheet": options.review, "file of tracks": options.tracks}
+    secrets = {
+        "link table": options.link_table,
+        "contact sheet": options.review,
+        "file of tracks": options.tracks,
+        "manifest": options.manifest,
+    }
     for name, path in secrets.items():
         if path is None:
             continue
