@@ -65,10 +65,11 @@ class ReleaseCommand:
         str,
         typer.Argument(
             metavar="FACES",
-            help="Folder of faces or photographs (sub-folders or labels.csv say who is who), or synthetic:N people.",
+            help="Folder of faces or photographs (sub-folders or labels.csv say who is who), a URL of one, or "
+            "synthetic:N people.",
         ),
     ]
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")]
+    output: Annotated[str, typer.Option("--output", "-o", help="Folder to write, or a URL such as s3://bucket/folder.")]
     method: Annotated[str, typer.Option("--method", "-m", help="Recipe; see: ksame methods.")] = "k-same-pixel"
     params: Mapping[str, Any] = field(default_factory=dict)
     select: Annotated[str | None, typer.Option(help="Label to keep, such as gender or expression (k-Same-Select).")] = (

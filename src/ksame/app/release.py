@@ -22,6 +22,7 @@ from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import Release, require_free, write_release
 from ksame.privacy.signing import load_private_key
 from ksame.recipes import METHODS, Recipe, recipe
+from ksame.remote import staged
 from ksame.scheduling import check_scheduler
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 class Result:
     """What came of it."""
 
-    output: Path
+    output: str | Path
     release: Release
     linkage: Linkage
     unreadable: tuple[str, ...]
@@ -97,14 +98,26 @@ def _homogeneity(certificate: Certificate) -> str:
 
 
 def run_release(options: ReleaseCommand) -> Result:
-    """Load, de-identify, check, write."""
-    require_free(options.output, force=options.force)
+    """Load, de-identify, check, write; what is at a URL is fetched first, and stored last."""
+    with staged([options.faces], options.output, force=options.force, goes_on=False) as stage:
+        result = _run(replace(options, faces=str(stage.paths[0])), Path(stage.output))
+        try:
+            stage.upload()
+        except BaseException:
+            if options.link_table is not None:
+                options.link_table.unlink(missing_ok=True)
+            raise
+    return replace(result, output=stage.name(Path(result.output)))
+
+
+def _run(options: ReleaseCommand, output: Path) -> Result:
+    require_free(output, force=options.force)
     if options.link_table is not None and options.link_table.exists():
         raise UsageError(f"{options.link_table} exists; a link table is never overwritten. Choose another name.")
-    if options.link_table is not None and options.link_table.resolve().is_relative_to(options.output.resolve()):
+    if options.link_table is not None and options.link_table.resolve().is_relative_to(output.resolve()):
         raise UsageError("The link table undoes the release; it must not lie inside the release folder.")
     if options.audit is not None:
-        require_place(options.audit, options.output, force=options.force)
+        require_place(options.audit, output, force=options.force)
     chosen = build_recipe(options)
     key = None if options.sign is None else load_private_key(options.sign)
     after = None if options.after is None else Linkage.read(options.after)
@@ -132,7 +145,7 @@ def run_release(options: ReleaseCommand) -> Result:
         linkage.write(options.link_table)
     try:
         with talk.working("writing"):
-            write_release(release, options.output, force=options.force, key=key)
+            write_release(release, output, force=options.force, key=key)
     except BaseException:
         if options.link_table is not None:
             options.link_table.unlink(missing_ok=True)
@@ -143,13 +156,12 @@ def run_release(options: ReleaseCommand) -> Result:
             PrivacyWarning,
             stacklevel=2,
         )
-    audited = None if options.audit is None else _audited(options, options.audit, source.faces, linkage)
-    return Result(options.output, release, linkage, source.unreadable, audited)
+    audited = None if options.audit is None else _audited(options, output, options.audit, source.faces, linkage)
+    return Result(output, release, linkage, source.unreadable, audited)
 
 
-def _audited(options: ReleaseCommand, report: Path, faces: FaceSet, linkage: Linkage) -> AuditResult:
+def _audited(options: ReleaseCommand, folder: Path, report: Path, faces: FaceSet, linkage: Linkage) -> AuditResult:
     """Attack the files just written, with the faces they were made from."""
-    folder = options.output
     config = AuditConfig(view="faces", scheduler=options.scheduler, workers=options.workers)
     try:
         result = audit(faces, folder, config, pairing=Pairing(linkage=linkage), progress=talk.progress)

@@ -30,7 +30,9 @@ class DeidentifyCommand:
     media: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="MEDIA", help="Photographs, recordings, folders of them, or patterns in quotes.", show_default=False
+            metavar="MEDIA",
+            help="Photographs, recordings, folders of them, patterns in quotes, or URLs such as s3://bucket/folder.",
+            show_default=False,
         ),
     ] = None
     output: Annotated[
@@ -39,8 +41,8 @@ class DeidentifyCommand:
             "--output",
             "-o",
             show_default=False,
-            help="File to write; or a folder, whose name has no suffix or ends in a slash. With --codec png or jpeg a "
-            "recording becomes a folder of frames.",
+            help="File to write, or its URL; or a folder, whose name has no suffix or ends in a slash. With "
+            "--codec png or jpeg a recording becomes a folder of frames.",
             rich_help_panel=_FILES,
         ),
     ] = None

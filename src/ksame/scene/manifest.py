@@ -5,7 +5,7 @@ What was done is read from the job's :class:`Store` while that is there, so that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -67,13 +67,13 @@ class Manifest(Document):
         """Write it, readable by its owner only."""
         write_atomic(path, f"{self.model_dump_json(indent=1, by_alias=True)}\n".encode(), private=True)
 
-    def record(self, path: Path, job: Job, state: str, reason: str = "") -> None:
-        """Write what became of each file of the job so far."""
-        listed = listing(job, reason if state == "failed" else "")
+    def record(self, path: Path, job: Job, name: Callable[[Path], str], state: str, reason: str = "") -> None:
+        """Write what became of each file of the job so far; ``name`` returns what a file is called."""
+        listed = listing(job, name, reason if state == "failed" else "")
         self.model_copy(update={"state": state, "reason": reason, "files": listed}).write(path)
 
 
-def listing(job: Job, reason: str = "") -> tuple[ListedFile, ...]:
+def listing(job: Job, name: Callable[[Path], str] = str, reason: str = "") -> tuple[ListedFile, ...]:
     """Return what became of each file of a job, while its store is there; ``reason`` is why a single one failed."""
     store = Store(job.work.absolute(), 0)
     found = []
@@ -86,7 +86,7 @@ def listing(job: Job, reason: str = "") -> tuple[ListedFile, ...]:
             state = "withheld" if why else "done"
         elif failed is not None or (reason and len(job.files) == 1):
             state, why = "failed", reason if failed is None else failed["reason"]
-        found.append(ListedFile(source=str(source), output=str(output), state=state, reason=why))
+        found.append(ListedFile(source=name(source), output=name(output), state=state, reason=why))
     return tuple(found)
 
 

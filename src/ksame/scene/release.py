@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
 from ksame.files import set_constant_time, sha256_of, write_atomic
 from ksame.progress import Progress, silent
+from ksame.remote import Staged, staged
 from ksame.scene.at_risk import as_csv
 from ksame.scene.certificate import SceneCertificate, certify, kept_words
 from ksame.scene.config import Job, JobConfig
@@ -89,6 +90,8 @@ class MediaRelease:
         Where certificate, outputs and the list of frames at risk are.
     result : JobResult
         Who became whom. Secret.
+    name : callable
+        Returns what a file is called: its URL, where it was fetched from one or stored at one.
     """
 
     files: tuple[FileResult, ...]
@@ -96,6 +99,7 @@ class MediaRelease:
     certificate: SceneCertificate
     paths: OutputPaths
     result: JobResult = field(repr=False)
+    name: Callable[[Path], str] = field(default=str, repr=False)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -120,9 +124,9 @@ def deidentify_media(
     Parameters
     ----------
     paths : path or sequence of paths
-        Photographs, recordings, folders of them, or patterns.
+        Photographs, recordings, folders of them, or patterns; or URLs of them, such as s3://bucket/folder.
     output : path
-        A file; or a folder, whose name has no suffix or ends in a slash.
+        A file, or a URL; or a folder, whose name has no suffix or ends in a slash.
     config : JobConfig, optional
         Method, k, cover and how files are written.
     people : mapping of name to treatment, optional
@@ -142,10 +146,24 @@ def deidentify_media(
     config, options = config or JobConfig(), options or ReleaseOptions()
     config = _with_wishes(config, people) if people else config
     paths = [paths] if isinstance(paths, (str, Path)) else paths
-    inputs = find_inputs(paths, frames=options.frames, output=Path(output))
+    with staged(paths, output, resume=options.resume, force=options.force) as stage:
+        recorder = partial(_recorder, options, paths, output, stage)
+        return _deidentify(stage, config, options, seed, recorder, _progress(on_progress))
+
+
+def _deidentify(
+    stage: Staged,
+    config: JobConfig,
+    options: ReleaseOptions,
+    seed: int | None,
+    recorder: Callable[[Job], Callable[..., None]],
+    progress: Progress,
+) -> MediaRelease:
+    """Work on local files."""
+    inputs = find_inputs(stage.paths, frames=options.frames, output=Path(stage.output))
     places = output_paths(
         inputs,
-        output,
+        stage.output,
         keep_names=options.keep_names,
         container=options.container,
         codec=config.encoding.codec,
@@ -167,12 +185,13 @@ def deidentify_media(
 
     def publish(result: JobResult) -> None:
         certificates.append(_publish(result, config, places, options))
+        stage.upload()
         record("done")
 
-    record = _recorder(options, paths, output, job)
+    record = recorder(job)
     try:
         record("running")
-        result = run(job, progress=_progress(on_progress), on_done=publish)
+        result = run(job, progress=progress, on_done=publish)
     except BaseException as error:
         record("failed" if isinstance(error, Exception) else "interrupted", str(error))
         raise
@@ -180,7 +199,7 @@ def deidentify_media(
         for folder in made:
             with suppress(OSError):  # an output is in it
                 folder.rmdir()
-    return MediaRelease(result.files, result.failed, certificates[0], places, result)
+    return MediaRelease(result.files, result.failed, certificates[0], places, result, stage.name)
 
 
 def check_sheet(path: Path, *, may_exist: bool) -> None:
@@ -194,14 +213,14 @@ def check_sheet(path: Path, *, may_exist: bool) -> None:
 
 
 def _recorder(
-    options: ReleaseOptions, media: Sequence[str | Path], output: str | Path, job: Job
+    options: ReleaseOptions, media: Sequence[str | Path], output: str | Path, stage: Staged, job: Job
 ) -> Callable[..., None]:
     """Return what writes the manifest anew: that of the job which is there, or a new one."""
     path = options.manifest
     if path is None:
         return lambda *_: None
     described = Manifest(media=tuple(map(str, media)), output=str(output), options=options.described)
-    return partial((Manifest.read(path) if path.exists() else described).record, path, job)
+    return partial((Manifest.read(path) if path.exists() else described).record, path, job, stage.name)
 
 
 def _with_wishes(config: JobConfig, people: Mapping[str, str]) -> JobConfig:
