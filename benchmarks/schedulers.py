@@ -1,8 +1,8 @@
 """How much faster two workers of ``--scheduler processes`` are than one, on a folder of photographs.
 
-``python -m benchmarks.schedulers [FOLDER] [--photographs 40]``: without a folder, people who do not exist are drawn. Each
-photograph is de-identified with both, and the results are compared byte for byte. Wall-clock time means something on an
-idle machine only; the load is printed with it.
+``python -m benchmarks.schedulers [FOLDER] [--photographs 40]``: without a folder, people who do not exist are drawn.
+The photographs are de-identified with both, and the results are compared byte for byte. Wall-clock time means something
+on an idle machine only; the load is printed with it.
 """
 
 import argparse
