@@ -22,6 +22,7 @@ ORDER = (
     "parameters",
     "registry",
     "files",
+    "remote",
     "pictures",
     "geometry",
     "faces",

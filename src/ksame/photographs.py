@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ksame.faces.reading import StrPath
 from ksame.faces.registration import Template, register
 from ksame.models import BLENDSHAPES, Face, FaceDetector, FaceMesh, Mesh
 from ksame.progress import Progress, silent
+from ksame.scheduling import Scheduler
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import ACCURACY, age_bands, expression, genders, skin_tones
 
@@ -85,6 +87,7 @@ def load_photographs(
     labels: StrPath | None = None,
     template: Template | None = None,
     skip_unreadable: bool = False,
+    scheduler: Scheduler | None = None,
     progress: Progress = silent,
 ) -> Portraits:
     """Load a folder of photographs, one person in each.
@@ -99,17 +102,16 @@ def load_photographs(
         For eyes and nose; 176 x 224 pixels with room for the whole face by default.
     skip_unreadable : bool
         Leave unreadable files out and list them, instead of raising.
+    scheduler : Scheduler, optional
+        Where faces are found: see :func:`ksame.scheduling.open_scheduler`. By default one after the other, here.
     """
     folder = Path(folder)
-    shape = template or Template.portrait()
-    detector, mesher = FaceDetector(), FaceMesh()
-
-    def take(entry: Entry, picture: NDArray[np.float32]) -> tuple[Entry, _Portrait | str]:
-        mesh = portrait_mesh(picture, detector, mesher)
-        return entry, mesh if isinstance(mesh, str) else _crop(picture, mesh, shape)
-
     taken, unreadable = read_each(
-        list_entries(folder, labels), take, skip_unreadable=skip_unreadable, progress=progress
+        [replace(entry, path=entry.path.absolute()) for entry in list_entries(folder, labels)],
+        partial(_take, template or Template.portrait()),
+        skip_unreadable=skip_unreadable,
+        scheduler=scheduler,
+        progress=progress,
     )
     withheld = tuple(
         Withheld(str(entry.path.resolve().relative_to(folder.resolve())), entry.subject, portrait)
@@ -125,6 +127,16 @@ def load_photographs(
     entries, portraits = [entry for entry, _ in kept], [portrait for _, portrait in kept]
     faces = gather(folder, entries, np.stack([p.image for p in portraits]), np.stack([p.points for p in portraits]))
     return Portraits(faces, np.stack([p.blendshapes for p in portraits]), withheld, unreadable)
+
+
+@lru_cache(maxsize=1)
+def _networks() -> tuple[FaceDetector, FaceMesh]:
+    return FaceDetector(), FaceMesh()
+
+
+def _take(template: Template, entry: Entry, picture: NDArray[np.float32]) -> tuple[Entry, _Portrait | str]:
+    mesh = portrait_mesh(picture, *_networks())
+    return entry, mesh if isinstance(mesh, str) else _crop(picture, mesh, template)
 
 
 def portrait_of(picture: NDArray[Any], mesh: Mesh, subject: str, template: Template | None = None) -> FaceSet:

@@ -6,13 +6,14 @@ arguments can be sent to another process; the results are in order, and the same
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
-from ksame.errors import InputError, KsameError, UsageError
+from ksame.errors import InputError, KsameError, UsageError, whole_number
 from ksame.progress import Progress, silent
 from ksame.version import __version__
 
@@ -20,6 +21,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 LOCAL, PROCESSES = "local", "processes"
+MAX_WORKERS = 256
 ADDRESSES = ("tcp://", "tls://")
 INSTALL = "pip install 'ksame[cluster]'"
 _PATIENCE = 15  # seconds in which a scheduler has to answer, and to have a worker
@@ -59,15 +61,18 @@ class Scheduler(ABC):
         """
 
 
-def check_scheduler(name: str) -> str:
-    """Return the name of a scheduler, or say which there are."""
-    if name in (LOCAL, PROCESSES) or name.startswith(ADDRESSES):
-        return name
-    raise UsageError(f"--scheduler must be {LOCAL}, {PROCESSES} or the address tcp://HOST:PORT. Got {name!r}.")
+def check_scheduler(name: str, processes: int | None = None) -> None:
+    """Refuse a name that no scheduler has, and a number of processes where none are started."""
+    if name not in (LOCAL, PROCESSES) and not name.startswith(ADDRESSES):
+        raise UsageError(f"--scheduler must be {LOCAL}, {PROCESSES} or the address tcp://HOST:PORT. Got {name!r}.")
+    if processes is not None:
+        whole_number("workers", "scheduler", processes, 1, MAX_WORKERS)
+        if name != PROCESSES:
+            raise UsageError(f"--workers is for --scheduler {PROCESSES}. Leave it out with {name}.")
 
 
 @contextmanager
-def open_scheduler(name: str = LOCAL, workers: int = 1) -> Iterator[Scheduler]:
+def open_scheduler(name: str = LOCAL, workers: int | None = None) -> Iterator[Scheduler]:
     """Give a scheduler; what was started for it ends with it.
 
     Parameters
@@ -75,8 +80,9 @@ def open_scheduler(name: str = LOCAL, workers: int = 1) -> Iterator[Scheduler]:
     name : str
         ``local`` for threads of this process, ``processes`` for processes of this machine that are started now, or the
         address of a Dask scheduler. Workers must see the same files under the same paths, and have the same ksame.
-    workers : int
-        Items worked on at the same time; a cluster has as many workers as it has.
+    workers : int, optional
+        Items worked on at the same time: by default one in this process, or as many processes as there are processors.
+        A cluster has as many workers as it has.
 
     Raises
     ------
@@ -85,7 +91,7 @@ def open_scheduler(name: str = LOCAL, workers: int = 1) -> Iterator[Scheduler]:
     """
     check_scheduler(name)
     if name == LOCAL:
-        yield _Threads(workers)
+        yield _Threads(workers or 1)
         return
     try:
         import dask
@@ -97,12 +103,12 @@ def open_scheduler(name: str = LOCAL, workers: int = 1) -> Iterator[Scheduler]:
 
 
 @contextmanager
-def _client(distributed: Any, name: str, workers: int) -> Iterator[Any]:
+def _client(distributed: Any, name: str, workers: int | None) -> Iterator[Any]:
     if name == PROCESSES:
         # TLS with keys made for this run: on a shared machine nobody else can reach the workers.
         with (
             distributed.LocalCluster(
-                n_workers=workers,
+                n_workers=workers or os.cpu_count() or 1,
                 threads_per_worker=1,
                 security=True,
                 scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},

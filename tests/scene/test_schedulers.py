@@ -229,9 +229,11 @@ def test_other_errors_end_the_work_and_stop_the_rest(cluster):
 
 def test_a_scheduler_that_is_not_there_is_named_with_the_next_step(monkeypatch):
     monkeypatch.setattr("ksame.scheduling._PATIENCE", 1)
-    with pytest.raises(UsageError, match="no Dask scheduler answers there. Start one with 'dask scheduler'"):
-        with open_scheduler("tcp://127.0.0.1:1"):
-            pass
+    with (
+        pytest.raises(UsageError, match="no Dask scheduler answers there. Start one with 'dask scheduler'"),
+        open_scheduler("tcp://127.0.0.1:1"),
+    ):
+        pass
     with pytest.raises(UsageError, match="must be local, processes or the address tcp://HOST:PORT. Got 'slurm'"):
         check_scheduler("slurm")
     with pytest.raises(UsageError, match="--scheduler must be"):
@@ -240,14 +242,18 @@ def test_a_scheduler_that_is_not_there_is_named_with_the_next_step(monkeypatch):
 
 def test_a_scheduler_without_workers_is_named(monkeypatch):
     monkeypatch.setattr("ksame.scheduling._PATIENCE", 1)
-    with distributed.LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=50) as empty:
-        with pytest.raises(UsageError, match="has no workers. Start some with 'dask worker"):
-            with open_scheduler(empty.scheduler_address):
-                pass
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=50) as empty,
+        pytest.raises(UsageError, match="has no workers. Start some with 'dask worker"),
+        open_scheduler(empty.scheduler_address),
+    ):
+        pass
 
 
 def test_without_dask_the_install_command_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
-    with pytest.raises(KsameError, match=r"needs Dask: pip install 'ksame\[cluster\]'"):
-        with open_scheduler("processes"):
-            pass
+    with (
+        pytest.raises(KsameError, match=r"needs Dask: pip install 'ksame\[cluster\]'"),
+        open_scheduler("processes"),
+    ):
+        pass

@@ -14,9 +14,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from ksame.app import talk
-from ksame.app.options import with_options
+from ksame.app.options import SCHEDULER_HELP, with_options
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
 from ksame.models import RECOGNISERS
+from ksame.scheduling import LOCAL
 
 if TYPE_CHECKING:
     from ksame.audit import AuditResult
@@ -75,6 +76,8 @@ class AuditCommand:
         str | None, typer.Option(help="What to call this release in comparisons: method, then strength.")
     ] = None
     seed: Annotated[int, typer.Option(help="For folds, and what attacks draw at random.")] = 0
+    scheduler: Annotated[str, typer.Option(help=SCHEDULER_HELP)] = LOCAL
+    workers: Annotated[int | None, typer.Option(help="How many processes, with --scheduler processes.")] = None
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier report.")] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
 
@@ -102,6 +105,8 @@ def audit_command(options: AuditCommand) -> None:
         by_hand=options.by_hand,
         name=options.name,
         seed=options.seed,
+        scheduler=options.scheduler,
+        workers=options.workers,
     )
     link, earlier_link = (
         None if table is None else read_linkage(table) for table in (options.linkage, options.earlier_linkage)

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from ksame.app import talk
 from ksame.app.audit import describe, exit_code, finish, for_machines
-from ksame.app.options import described, level_help, sets, with_options
+from ksame.app.options import SCHEDULER_HELP, described, level_help, sets, with_options
 from ksame.app.source import Request, load_reference, load_source, parse_size
 from ksame.deidentify import deidentify
 from ksame.errors import ExitCode, KsameError, PrivacyWarning, UsageError
@@ -25,6 +25,8 @@ from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import Release, require_free, write_release
 from ksame.privacy.signing import load_private_key
 from ksame.recipes import METHODS, Recipe, recipe
+from ksame.remote import staged
+from ksame.scheduling import LOCAL, check_scheduler
 
 if TYPE_CHECKING:
     from ksame.audit import AuditResult
@@ -38,10 +40,11 @@ class ReleaseCommand:
         str,
         typer.Argument(
             metavar="FACES",
-            help="Folder of faces or photographs (sub-folders or labels.csv say who is who), or synthetic:N people.",
+            help="Folder of faces or photographs (sub-folders or labels.csv say who is who), a URL of one, or "
+            "synthetic:N people.",
         ),
     ]
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")]
+    output: Annotated[str, typer.Option("--output", "-o", help="Folder to write, or a URL such as s3://bucket/folder.")]
     method: Annotated[str, typer.Option("--method", "-m", help="Recipe; see: ksame methods.")] = "k-same-pixel"
     params: Mapping[str, Any] = field(default_factory=dict)
     select: Annotated[str | None, typer.Option(help="Label to keep, such as gender or expression (k-Same-Select).")] = (
@@ -78,6 +81,10 @@ class ReleaseCommand:
     skip_unreadable: Annotated[bool, typer.Option("--skip-unreadable", help="Leave out files that cannot be read.")] = (
         False
     )
+    scheduler: Annotated[str, typer.Option(help=f"For finding faces in photographs, and --audit. {SCHEDULER_HELP}")] = (
+        LOCAL
+    )
+    workers: Annotated[int | None, typer.Option(help="How many processes, with --scheduler processes.")] = None
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release.")] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
 
@@ -105,7 +112,7 @@ def release_command(options: ReleaseCommand) -> None:
 class Result:
     """What came of it."""
 
-    output: Path
+    output: str | Path
     release: Release
     linkage: Linkage
     unreadable: tuple[str, ...]
@@ -170,20 +177,40 @@ def _homogeneity(certificate: Certificate) -> str:
 
 
 def run_release(options: ReleaseCommand) -> Result:
-    """Load, de-identify, check, write."""
-    require_free(options.output, force=options.force)
+    """Load, de-identify, check, write; what is at a URL is fetched first, and stored last."""
+    with staged([options.faces], options.output, force=options.force, goes_on=False) as stage:
+        result = _run(replace(options, faces=str(stage.paths[0])), Path(stage.output))
+        try:
+            stage.upload()
+        except BaseException:
+            if options.link_table is not None:
+                options.link_table.unlink(missing_ok=True)
+            raise
+    return replace(result, output=stage.name(Path(result.output)))
+
+
+def _run(options: ReleaseCommand, output: Path) -> Result:
+    require_free(output, force=options.force)
     if options.link_table is not None and options.link_table.exists():
         raise UsageError(f"{options.link_table} exists; a link table is never overwritten. Choose another name.")
-    if options.link_table is not None and options.link_table.resolve().is_relative_to(options.output.resolve()):
+    if options.link_table is not None and options.link_table.resolve().is_relative_to(output.resolve()):
         raise UsageError("The link table undoes the release; it must not lie inside the release folder.")
     if options.audit is not None:
         from ksame.audit.report import require_place
 
-        require_place(options.audit, options.output, force=options.force)
+        require_place(options.audit, output, force=options.force)
     chosen = build_recipe(options)
     key = None if options.sign is None else load_private_key(options.sign)
     after = None if options.after is None else Linkage.read(options.after)
-    request = Request(options.faces, options.labels, parse_size(options.size), options.skip_unreadable)
+    check_scheduler(options.scheduler, options.workers)
+    request = Request(
+        options.faces,
+        options.labels,
+        parse_size(options.size),
+        options.skip_unreadable,
+        options.scheduler,
+        options.workers,
+    )
     source = load_source(request, chosen)
     reference = None if options.reference is None else load_reference(options.reference, source.faces, chosen)
     arguments: dict[str, Any] = {
@@ -199,7 +226,7 @@ def run_release(options: ReleaseCommand) -> Result:
         linkage.write(options.link_table)
     try:
         with talk.working("writing"):
-            write_release(release, options.output, force=options.force, key=key)
+            write_release(release, output, force=options.force, key=key)
     except BaseException:
         if options.link_table is not None:
             options.link_table.unlink(missing_ok=True)
@@ -210,18 +237,17 @@ def run_release(options: ReleaseCommand) -> Result:
             PrivacyWarning,
             stacklevel=2,
         )
-    audited = None if options.audit is None else _audited(options.audit, options.output, source.faces, linkage)
-    return Result(options.output, release, linkage, source.unreadable, audited)
+    audited = None if options.audit is None else _audited(options, output, options.audit, source.faces, linkage)
+    return Result(output, release, linkage, source.unreadable, audited)
 
 
-def _audited(report: Path, folder: Path, faces: FaceSet, linkage: Linkage) -> AuditResult:
+def _audited(options: ReleaseCommand, folder: Path, report: Path, faces: FaceSet, linkage: Linkage) -> AuditResult:
     """Attack the files just written, with the faces they were made from."""
     from ksame.audit import AuditConfig, Pairing, audit
 
+    config = AuditConfig(view="faces", scheduler=options.scheduler, workers=options.workers)
     try:
-        result = audit(
-            faces, folder, AuditConfig(view="faces"), pairing=Pairing(linkage=linkage), progress=talk.progress
-        )
+        result = audit(faces, folder, config, pairing=Pairing(linkage=linkage), progress=talk.progress)
     except KsameError as error:
         raise type(error)(f"The release was written to {folder}, but could not be audited. {error}") from error
     finish(result, report)

@@ -12,7 +12,7 @@ import typer
 
 from ksame.app import talk
 from ksame.app.options import SCHEDULER_HELP, cover_help, level_help, method_help, scenes, with_options
-from ksame.errors import ExitCode, PrivacyWarning, parameter_error
+from ksame.errors import ExitCode, PrivacyWarning, UsageError, parameter_error
 from ksame.heads.covers import COVERS, HEAD
 from ksame.scheduling import LOCAL
 
@@ -28,19 +28,32 @@ class DeidentifyCommand:
     """What ``ksame deidentify`` is told."""
 
     media: Annotated[
-        list[str],
-        typer.Argument(metavar="MEDIA", help="Photographs, recordings, folders of them, or patterns in quotes."),
-    ]
+        list[str] | None,
+        typer.Argument(
+            metavar="MEDIA",
+            help="Photographs, recordings, folders of them, patterns in quotes, or URLs such as s3://bucket/folder.",
+            show_default=False,
+        ),
+    ] = None
     output: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--output",
             "-o",
-            help="File to write; or a folder, whose name has no suffix or ends in a slash. With --codec png or jpeg a "
-            "recording becomes a folder of frames.",
+            show_default=False,
+            help="File to write, or its URL; or a folder, whose name has no suffix or ends in a slash. With "
+            "--codec png or jpeg a recording becomes a folder of frames.",
             rich_help_panel=_FILES,
         ),
-    ]
+    ] = None
+    manifest: Annotated[
+        Path | None,
+        typer.Option(
+            help="A job in a file, given alone: it is run, or goes on where it stopped. With MEDIA and options, the "
+            "file is written. At the end it lists what became of each file. It names originals: secret!",
+            rich_help_panel=_FILES,
+        ),
+    ] = None
     method: Annotated[
         str,
         typer.Option(
@@ -193,12 +206,16 @@ def deidentify_command(options: DeidentifyCommand) -> None:
     which moves, speaks and looks as they did. A face that cannot be replaced is masked. Sound stays; metadata goes. The
     exit code is 3 where a mask stood in, a file could not be read, or no face was found in it.
     """
+    from ksame.app.manifest import with_manifest
     from ksame.app.scene_report import for_machines, show
     from ksame.privacy.signing import load_private_key
     from ksame.scene.config import JobConfig
     from ksame.scene.media import EncoderConfig
     from ksame.scene.release import ReleaseOptions, deidentify_media
 
+    options, described = with_manifest(options)
+    if not options.media or options.output is None:
+        raise UsageError("Name MEDIA and -o OUTPUT, or a --manifest that has them.")
     config = JobConfig(
         method=options.method,
         k=options.k,
@@ -227,6 +244,8 @@ def deidentify_command(options: DeidentifyCommand) -> None:
         tracks=options.tracks,
         review=options.review,
         link_table=options.link_table,
+        manifest=options.manifest,
+        described=described,
         sign=None if options.sign is None else load_private_key(options.sign),
         resume=options.resume,
         force=options.force,
@@ -237,7 +256,8 @@ def deidentify_command(options: DeidentifyCommand) -> None:
                 options.media, options.output, config=config, options=beside, seed=options.seed, on_progress=on_progress
             )
     except KeyboardInterrupt as error:
-        talk.say("[bold red]interrupted[/]; repeat the command with [bold]--resume[/] to go on.")
+        how = "repeat the command with [bold]--resume[/]" if options.manifest is None else "run its manifest"
+        talk.say(f"[bold red]interrupted[/]; {how} to go on.")
         raise typer.Exit(ExitCode.INTERRUPTED) from error
     if options.as_json:
         talk.emit(for_machines(release))

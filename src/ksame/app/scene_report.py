@@ -46,13 +46,13 @@ def for_machines(release: MediaRelease) -> dict[str, Any]:
     return {
         "schema": "ksame/deidentify",
         "version": 1,
-        "certificate_file": str(places.certificate),
-        "at_risk_file": str(places.at_risk) if any(done.at_risk for done in result.files) else None,
+        "certificate_file": release.name(places.certificate),
+        "at_risk_file": release.name(places.at_risk) if any(done.at_risk for done in result.files) else None,
         "certificate": release.certificate.model_dump(mode="json", by_alias=True, exclude={"files"}),
         "files": [
             {
-                "source": str(done.source),
-                "output": str(done.output),
+                "source": release.name(done.source),
+                "output": release.name(done.output),
                 "frames": done.n_frames,
                 "people": _there(result, done, sure=True),
                 "not_sure": _there(result, done, sure=False),
@@ -70,7 +70,7 @@ def for_machines(release: MediaRelease) -> dict[str, Any]:
             }
             for done in result.files
         ],
-        "unreadable": {str(source): reason for source, reason in result.failed.items()},
+        "unreadable": {release.name(source): reason for source, reason in result.failed.items()},
     }
 
 
@@ -83,7 +83,7 @@ def show(release: MediaRelease) -> None:
         masked = _people(result, done, instead=None, treatment=Treatment.MASK)
         table.add_row(
             escape(_name(done, release)),
-            escape(str(done.source)),
+            escape(release.name(done.source)),
             str(done.n_frames),
             str(len(_there(result, done, sure=True))),
             ", ".join(_people(result, done, instead=None, treatment=Treatment.REPLACE)) or "–",
@@ -106,13 +106,13 @@ def show(release: MediaRelease) -> None:
         )
     if risks:
         more = f"{len(risks) - _SHOWN} more; all" if len(risks) > _SHOWN else "all"
-        talk.say(f"[yellow]{more} in {escape(str(places.at_risk))}[/]: look at these before you publish.")
+        talk.say(f"[yellow]{more} in {escape(release.name(places.at_risk))}[/]: look at these before you publish.")
     for done in result.files:
         for loss in done.losses:
-            talk.say(f"[yellow]lost[/] {escape(str(done.source))}: {escape(loss)}")
+            talk.say(f"[yellow]lost[/] {escape(release.name(done.source))}: {escape(loss)}")
     for reason in result.failed.values():
         talk.say(f"[yellow]left out[/] {escape(reason)}")
-    talk.say(f"certificate  {escape(str(places.certificate))}")
+    talk.say(f"certificate  {escape(release.name(places.certificate))}")
 
 
 def _risk_words(done: FileResult) -> str:

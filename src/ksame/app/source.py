@@ -17,6 +17,7 @@ from ksame.faces.landmarks import eyes_and_nose
 from ksame.photographs import Portraits, load_photographs, predicted_labels
 from ksame.privacy.linkage import WithheldFace
 from ksame.recipes import Recipe
+from ksame.scheduling import LOCAL, open_scheduler
 from ksame.synthetic import synthetic
 
 _MESHED = ("aam", "model")
@@ -30,6 +31,8 @@ class Request:
     labels: Path | None = None
     template: Template | None = None
     skip_unreadable: bool = False
+    scheduler: str = LOCAL
+    workers: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,13 +129,15 @@ def _nobodies(number: str, request: Request) -> FaceSet:
 
 
 def _photographs(folder: Path, request: Request, recipe: Recipe, template: Template | None) -> Source:
-    portraits = load_photographs(
-        folder,
-        labels=request.labels,
-        template=template,
-        skip_unreadable=request.skip_unreadable,
-        progress=talk.progress,
-    )
+    with open_scheduler(request.scheduler, request.workers) as scheduler:
+        portraits = load_photographs(
+            folder,
+            labels=request.labels,
+            template=template,
+            skip_unreadable=request.skip_unreadable,
+            scheduler=scheduler,
+            progress=talk.progress,
+        )
     provenance = Provenance(
         tuple(WithheldFace(source=w.source, subject=w.subject, reason=w.reason) for w in portraits.withheld),
         len(portraits.unreadable),

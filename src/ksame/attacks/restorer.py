@@ -8,6 +8,7 @@ Anonymization Reversibility", 2022). Any recogniser then compares what the netwo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,12 @@ _SMALLEST_COPY = 32
 _BOX_OF_POINTS = (3.5, 4.7, 0.3)
 
 
+@lru_cache(maxsize=4)
+def _restorer_here(file: Path, name: str) -> Restorer:
+    """Return a restorer that was sent to this process, loaded once."""
+    return Restorer(file, name=name)
+
+
 class Restorer:
     """A network in an ONNX file that restores faces.
 
@@ -68,6 +75,9 @@ class Restorer:
             )
         self.side = int(shape[2])
         self._restore_one(np.full((self.side, self.side, 3), 128, dtype=np.uint8))  # its answer is checked once, here
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restorer_here, (self._file.absolute(), self.name)
 
     def restore(self, crops: NDArray[Any]) -> ByteArray:
         """Return the restored squares.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import cv2
@@ -86,6 +87,10 @@ class FaceCropper:
         self._detector = FaceDetector()
         self._mesh = FaceMesh()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        places = None if self.places is None else tuple(map(tuple, self.places.tolist()))
+        return _cropper_here, (self.view, places, self.size)
+
     def crop(self, picture: NDArray[Any], *, original: FaceCrops | None = None, by_hand: bool = False) -> FaceCrops:
         """Detect the face of a picture and crop it.
 
@@ -144,6 +149,14 @@ class FaceCropper:
         if not faces and original is None and self.view == "photographs":
             faces = self._detector.detect(rgb, tiny=max(rgb.shape[:2]) <= 2500, rotations=TURNS)
         return _choose(faces, rgb.shape[:2], original)
+
+
+@lru_cache(maxsize=1)
+def _cropper_here(
+    view: View, places: tuple[tuple[float, ...], ...] | None, size: tuple[int, int] | None
+) -> FaceCropper:
+    """Return a cropper that was sent to this process, whose networks are loaded once."""
+    return FaceCropper(view, None if places is None else np.array(places), size)
 
 
 def _choose(faces: Sequence[Face], shape: tuple[int, ...], original: FaceCrops | None) -> Face | None:

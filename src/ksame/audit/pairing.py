@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ksame.audit.result import NotJudged
@@ -29,7 +31,7 @@ class LazyImage:
     """A picture that can be read when it is needed."""
 
     name: str  # relative to its folder
-    # returns the pixels, of shape (height, width, 1 or 3), float in [0, 1]; raises InputError
+    # returns the pixels, of shape (height, width, 1 or 3), float in [0, 1]; raises InputError. Can be sent elsewhere
     load: Callable[[], NDArray[Any]]
     subject: str = ""  # whom it shows; of a released picture, the truth that attacks are scored on
     attributes: Mapping[str, str] = field(default_factory=dict)  # labels of an original
@@ -149,7 +151,7 @@ def _pictures(source: ImageSource, called: str) -> list[LazyImage]:
         return [
             LazyImage(
                 source.names[i],
-                lambda i=i: source.images[i],  # type: ignore[misc]  # bound to this face
+                partial(np.asarray, source.images[i]),
                 str(source.subjects[i]),
                 {name: str(values[i]) for name, values in source.attributes.items()},
             )
@@ -163,7 +165,7 @@ def _pictures(source: ImageSource, called: str) -> list[LazyImage]:
         files = [p for p in files if p != folder / SHEET]
     if not files:
         raise InputError(f"{folder}: no pictures inside; expected {', '.join(sorted(SUFFIXES))} ({called}).")
-    return [LazyImage(p.relative_to(folder).as_posix(), lambda p=p: read_image(p)) for p in files]  # type: ignore[misc]
+    return [LazyImage(p.relative_to(folder).as_posix(), partial(read_image, p.absolute())) for p in files]
 
 
 def _labelled(pictures: list[LazyImage], source: ImageSource, labels: StrPath | None) -> list[LazyImage]:

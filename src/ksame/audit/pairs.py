@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from ksame.audit.result import NotJudged
 from ksame.errors import InputError
 from ksame.faces.faceset import FaceSet
 from ksame.progress import Progress, silent
+from ksame.scheduling import Scheduler
 from ksame.utility.geometry import MeshError, mesh_error
 from ksame.utility.loss import Loss, entropy, measure_loss
 
@@ -68,12 +70,22 @@ class AuditFaces:
         return AuditFaces(pairs, self.further, self.not_judged)
 
 
+@dataclass(frozen=True, eq=False)
+class _Cropping:
+    """How pictures are cropped; can be sent to another process."""
+
+    cropper: FaceCropper
+    restorers: Sequence[Restorer]
+    by_hand: bool
+
+
 def crop_pairs(
     pictures: AuditInput,
     cropper: FaceCropper,
     *,
     restorers: Sequence[Restorer] = (),
     by_hand: bool = False,
+    scheduler: Scheduler,
     progress: Progress = silent,
 ) -> AuditFaces:
     """Crop the faces of every pair, and of further originals of the same people.
@@ -82,31 +94,53 @@ def crop_pairs(
     judged; when faces are asked of pictures that have none.
     """
     faces = AuditFaces(not_judged=list(pictures.not_paired))
-    originals: dict[str, FaceCrops] = {}
-    for pair in progress(pictures.pairs, "detecting faces"):
-        original = _load(pair.original, "original", cropper, faces)
-        released = _load(pair.released, "released", cropper, faces)
-        if original is None or released is None:
-            continue
-        name = pair.original.name
-        if name not in originals:
-            originals[name] = cropper.crop(original)
-        before = originals[name]
-        if before.empty:
-            faces.not_judged.append(NotJudged(name=name, side="original", reason=NO_FACE))
-            continue
-        after = cropper.crop(released, original=before, by_hand=by_hand)
-        loss = measure_loss(*_alike(original, released)) if original.shape[:2] == released.shape[:2] else None
-        restored = {r.sha256: cropper.crop_restored(released, r, original=before, by_hand=by_hand) for r in restorers}
-        moved = _mesh_error(before, after)
-        faces.pairs.append(PairCrops(pair, before, after, loss, entropy(original), moved, restored))
-    for image in progress(pictures.further, "detecting faces of further originals") if pictures.further else ():
-        pixels = _load(image, "original", cropper, faces)
-        crops = None if pixels is None else cropper.crop(pixels)
-        if crops is not None and not crops.empty:
-            faces.further.append((image, crops))
+    cropping = _Cropping(cropper, restorers, by_hand)
+    for pair, crops in zip(
+        pictures.pairs,
+        scheduler.map(partial(_crop_pair, cropping), pictures.pairs, "detecting faces", progress=progress),
+        strict=True,
+    ):
+        if isinstance(crops, InputError):
+            faces.not_judged.append(NotJudged(name=pair.released.name, side="released", reason=str(crops)))
+        elif isinstance(crops, PairCrops):
+            faces.pairs.append(crops)
+        else:
+            faces.not_judged += crops
+    if pictures.further:
+        what = "detecting faces of further originals"
+        more = scheduler.map(partial(_crop_further, cropping), pictures.further, what, progress=progress)
+        for image, found in zip(pictures.further, more, strict=True):
+            if isinstance(found, InputError):
+                faces.not_judged.append(NotJudged(name=image.name, side="original", reason=str(found)))
+            elif isinstance(found, NotJudged):
+                faces.not_judged.append(found)
+            elif not found.empty:
+                faces.further.append((image, found))
     _require_two_people(pictures, faces)
     return faces
+
+
+def _crop_pair(cropping: _Cropping, pair: Pair) -> PairCrops | list[NotJudged]:
+    """Crop one pair, or say why it cannot be judged."""
+    cropper, by_hand = cropping.cropper, cropping.by_hand
+    original, released = _load(pair.original, "original", cropper), _load(pair.released, "released", cropper)
+    if isinstance(original, NotJudged) or isinstance(released, NotJudged):
+        return [each for each in (original, released) if isinstance(each, NotJudged)]
+    before = cropper.crop(original)
+    if before.empty:
+        return [NotJudged(name=pair.original.name, side="original", reason=NO_FACE)]
+    after = cropper.crop(released, original=before, by_hand=by_hand)
+    loss = measure_loss(*_alike(original, released)) if original.shape[:2] == released.shape[:2] else None
+    restored = {
+        each.sha256: cropper.crop_restored(released, each, original=before, by_hand=by_hand)
+        for each in cropping.restorers
+    }
+    return PairCrops(pair, before, after, loss, entropy(original), _mesh_error(before, after), restored)
+
+
+def _crop_further(cropping: _Cropping, image: LazyImage) -> FaceCrops | NotJudged:
+    pixels = _load(image, "original", cropping.cropper)
+    return pixels if isinstance(pixels, NotJudged) else cropping.cropper.crop(pixels)
 
 
 def _mesh_error(before: FaceCrops, after: FaceCrops) -> MeshError | None:
@@ -116,20 +150,16 @@ def _mesh_error(before: FaceCrops, after: FaceCrops) -> MeshError | None:
     return mesh_error(first, second, comparable=before.shape == after.shape)
 
 
-def _load(
-    image: LazyImage, side: Literal["original", "released"], cropper: FaceCropper, faces: AuditFaces
-) -> NDArray[Any] | None:
-    """Return the pixels of an image, or None after noting why it cannot be judged."""
+def _load(image: LazyImage, side: Literal["original", "released"], cropper: FaceCropper) -> NDArray[Any] | NotJudged:
+    """Return the pixels of an image, or why it cannot be judged."""
     try:
         pixels = image.load()
     except InputError as error:
-        faces.not_judged.append(NotJudged(name=image.name, side=side, reason=str(error)))
-        return None
+        return NotJudged(name=image.name, side=side, reason=str(error))
     if cropper.size is not None and pixels.shape[:2] != cropper.size:
         expected = f"{cropper.size[1]}x{cropper.size[0]}"
         reason = f"{pixels.shape[1]}x{pixels.shape[0]} pixels, while the registered faces have {expected}"
-        faces.not_judged.append(NotJudged(name=image.name, side=side, reason=reason))
-        return None
+        return NotJudged(name=image.name, side=side, reason=reason)
     return pixels
 
 

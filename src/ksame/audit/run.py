@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from ksame.faces.faceset import FaceSet
 from ksame.models import Store
 from ksame.progress import Progress, silent
 from ksame.scene.certificate import AnyCertificate, SceneCertificate
+from ksame.scheduling import LOCAL, check_scheduler, open_scheduler
 from ksame.version import software
 
 STANDARD = ("naive", "reverse", "parrot")
@@ -50,9 +52,12 @@ class AuditConfig:
     by_hand: bool = False
     name: str | None = None  # what this release is called in comparisons
     seed: int = 0  # for folds and whatever attacks draw at random
+    scheduler: str = LOCAL  # where faces are detected, see ksame.scheduling.open_scheduler; it changes no number
+    workers: int | None = None  # how many processes, with the scheduler "processes"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seed", seed_number("audit", self.seed))
+        check_scheduler(self.scheduler, self.workers)
 
 
 _DEFAULT_CONFIG = AuditConfig()
@@ -98,8 +103,10 @@ def audit(
     pictures = pair_images(originals, released, pairing)
     cropper = choose_cropper(pictures, config.view)
     restorers = list({each.restorer.sha256: each.restorer for each in chosen if each.restorer}.values())
-    faces = crop_pairs(pictures, cropper, restorers=restorers, by_hand=config.by_hand, progress=progress)
-    before = None if earlier is None else crop_pairs(earlier, cropper, by_hand=config.by_hand, progress=progress)
+    with open_scheduler(config.scheduler, config.workers) as scheduler:
+        crop = partial(crop_pairs, cropper=cropper, by_hand=config.by_hand, scheduler=scheduler, progress=progress)
+        faces = crop(pictures, restorers=restorers)
+        before = None if earlier is None else crop(earlier)
     promise = None if pictures.certificate is None else promise_of(pictures.certificate)
     bound = None if promise is None else promise.bound
     tried = tuple(config.scenarios or fitting(faces, cropper.view, bound, earlier=before is not None))

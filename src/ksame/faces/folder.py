@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +21,7 @@ from ksame.faces.reading import SUFFIXES, StrPath, read_image
 from ksame.faces.registration import Template, register
 from ksame.geometry import Similarity
 from ksame.progress import Progress, silent
+from ksame.scheduling import Scheduler, open_scheduler
 
 T = TypeVar("T")
 
@@ -94,9 +97,10 @@ def read_each(
     take: Callable[[Entry, NDArray[np.float32]], T],
     *,
     skip_unreadable: bool = False,
+    scheduler: Scheduler | None = None,
     progress: Progress = silent,
 ) -> tuple[list[T], tuple[str, ...]]:
-    """Read the pictures one after the other and keep what ``take`` makes of each.
+    """Read the pictures, one after the other or as the scheduler has it, and keep what ``take`` makes of each.
 
     Returns
     -------
@@ -104,15 +108,10 @@ def read_each(
     unreadable : tuple of str
         Why files could not be read; always empty without ``skip_unreadable``, when they raise together.
     """
-    taken: list[T] = []
-    unreadable: list[str] = []
-    for entry in progress(entries, "reading pictures"):
-        try:
-            picture = read_image(entry.path)
-        except InputError as error:
-            unreadable.append(str(error))
-            continue
-        taken.append(take(entry, picture))
+    with nullcontext(scheduler) if scheduler else open_scheduler() as chosen:
+        each = chosen.map(partial(_read, take), entries, "reading pictures", progress=progress)
+    taken = [result for result in each if not isinstance(result, InputError)]
+    unreadable = [str(result) for result in each if isinstance(result, InputError)]
     if unreadable and not skip_unreadable:
         raise InputError(
             f"{len(unreadable)} of {len(entries)} files cannot be read:\n  "
@@ -122,6 +121,10 @@ def read_each(
     if not taken:
         raise InputError(f"None of the {len(entries)} files can be read (for instance {entries[0].path}).")
     return taken, tuple(unreadable)
+
+
+def _read(take: Callable[[Entry, NDArray[np.float32]], T], entry: Entry) -> T:
+    return take(entry, read_image(entry.path))
 
 
 def _assemble(

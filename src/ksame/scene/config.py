@@ -16,10 +16,8 @@ from ksame.scene.media import DamagePolicy, EncoderConfig
 from ksame.scene.render import FILL, Mask
 from ksame.scene.store import key_of
 from ksame.scene.track import TrackerConfig
-from ksame.scheduling import LOCAL, check_scheduler
+from ksame.scheduling import LOCAL, MAX_WORKERS, check_scheduler
 from ksame.version import __version__
-
-MAX_WORKERS = 256
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,9 @@ def run(job: Job, *, progress: Progress = silent, on_done: Callable[[JobResult],
         outputs=[output.name for _, output in job.files],
         resume=job.resume,
     )
+    for number, (source, _) in enumerate(job.files):
+        if source in failed:
+            store.note_failed(number, failed[source])
     try:
         with _running(job, store, files, progress) as stages:
             result = _run(stages, files, failed)

@@ -6,18 +6,21 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import length_hint
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
 from ksame.files import set_constant_time, sha256_of, write_atomic
 from ksame.progress import Progress, silent
+from ksame.remote import Staged, staged
 from ksame.scene.at_risk import as_csv
 from ksame.scene.certificate import SceneCertificate, certify, kept_words
 from ksame.scene.config import Job, JobConfig
 from ksame.scene.job import run
 from ksame.scene.linkage import link
+from ksame.scene.manifest import Manifest
 from ksame.scene.paths import OutputPaths, find_inputs, output_paths
 from ksame.scene.result import FileResult, JobResult
 from ksame.scene.review import review_sheet, write_sheet
@@ -49,6 +52,10 @@ class ReleaseOptions:
         A picture of everyone before and after. It shows originals.
     link_table : Path, optional
         Who became whom. Secret; never overwritten.
+    manifest : Path, optional
+        Where it is kept what is to be done and what became of each file. It names originals.
+    described : mapping of str to value
+        Options of ``ksame deidentify`` that a new manifest has.
     sign : Ed25519PrivateKey, optional
         Signs the certificate.
     resume, force : bool
@@ -61,6 +68,8 @@ class ReleaseOptions:
     tracks: Path | None = None
     review: Path | None = None
     link_table: Path | None = None
+    manifest: Path | None = None
+    described: Mapping[str, Any] = field(default_factory=dict)
     sign: Ed25519PrivateKey | None = None
     resume: bool = False
     force: bool = False
@@ -81,6 +90,8 @@ class MediaRelease:
         Where certificate, outputs and the list of frames at risk are.
     result : JobResult
         Who became whom. Secret.
+    name : callable
+        Returns what a file is called: its URL, where it was fetched from one or stored at one.
     """
 
     files: tuple[FileResult, ...]
@@ -88,6 +99,7 @@ class MediaRelease:
     certificate: SceneCertificate
     paths: OutputPaths
     result: JobResult = field(repr=False)
+    name: Callable[[Path], str] = field(default=str, repr=False)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -112,9 +124,9 @@ def deidentify_media(
     Parameters
     ----------
     paths : path or sequence of paths
-        Photographs, recordings, folders of them, or patterns.
+        Photographs, recordings, folders of them, or patterns; or URLs of them, such as s3://bucket/folder.
     output : path
-        A file; or a folder, whose name has no suffix or ends in a slash.
+        A file, or a URL; or a folder, whose name has no suffix or ends in a slash.
     config : JobConfig, optional
         Method, k, cover and how files are written.
     people : mapping of name to treatment, optional
@@ -134,10 +146,24 @@ def deidentify_media(
     config, options = config or JobConfig(), options or ReleaseOptions()
     config = _with_wishes(config, people) if people else config
     paths = [paths] if isinstance(paths, (str, Path)) else paths
-    inputs = find_inputs(paths, frames=options.frames, output=Path(output))
+    with staged(paths, output, resume=options.resume, force=options.force) as stage:
+        recorder = partial(_recorder, options, paths, output, stage)
+        return _deidentify(stage, config, options, seed, recorder, _progress(on_progress))
+
+
+def _deidentify(
+    stage: Staged,
+    config: JobConfig,
+    options: ReleaseOptions,
+    seed: int | None,
+    recorder: Callable[[Job], Callable[..., None]],
+    progress: Progress,
+) -> MediaRelease:
+    """Work on local files."""
+    inputs = find_inputs(stage.paths, frames=options.frames, output=Path(stage.output))
     places = output_paths(
         inputs,
-        output,
+        stage.output,
         keep_names=options.keep_names,
         container=options.container,
         codec=config.encoding.codec,
@@ -159,14 +185,21 @@ def deidentify_media(
 
     def publish(result: JobResult) -> None:
         certificates.append(_publish(result, config, places, options))
+        stage.upload()
+        record("done")
 
+    record = recorder(job)
     try:
-        result = run(job, progress=_progress(on_progress), on_done=publish)
+        record("running")
+        result = run(job, progress=progress, on_done=publish)
+    except BaseException as error:
+        record("failed" if isinstance(error, Exception) else "interrupted", str(error))
+        raise
     finally:
         for folder in made:
             with suppress(OSError):  # an output is in it
                 folder.rmdir()
-    return MediaRelease(result.files, result.failed, certificates[0], places, result)
+    return MediaRelease(result.files, result.failed, certificates[0], places, result, stage.name)
 
 
 def check_sheet(path: Path, *, may_exist: bool) -> None:
@@ -177,6 +210,17 @@ def check_sheet(path: Path, *, may_exist: bool) -> None:
         raise UsageError(f"{path} exists. Choose another name, or replace it with --force.")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
+
+
+def _recorder(
+    options: ReleaseOptions, media: Sequence[str | Path], output: str | Path, stage: Staged, job: Job
+) -> Callable[..., None]:
+    """Return what writes the manifest anew: that of the job which is there, or a new one."""
+    path = options.manifest
+    if path is None:
+        return lambda *_: None
+    described = Manifest(media=tuple(map(str, media)), output=str(output), options=options.described)
+    return partial((Manifest.read(path) if path.exists() else described).record, path, job, stage.name)
 
 
 def _with_wishes(config: JobConfig, people: Mapping[str, str]) -> JobConfig:
@@ -218,7 +262,12 @@ def _check_places(places: OutputPaths, options: ReleaseOptions) -> None:
         raise UsageError(f"{options.link_table} exists; a link table is never overwritten. Choose another name.")
     if options.review is not None:
         check_sheet(options.review, may_exist=options.force or resuming)
-    secrets = {"link table": options.link_table, "contact sheet": options.review, "file of tracks": options.tracks}
+    secrets = {
+        "link table": options.link_table,
+        "contact sheet": options.review,
+        "file of tracks": options.tracks,
+        "manifest": options.manifest,
+    }
     for name, path in secrets.items():
         if path is None:
             continue

@@ -119,6 +119,11 @@ class Store:
         """Note that nothing could be made of a file."""
         _write(self.place(FAILED, number) / _STAGE, {"key": "", "note": {"reason": reason}})
 
+    def noted(self, stage: str, number: int) -> dict[str, Any] | None:
+        """Return what was noted of a file last, whatever it was made from; None where nothing was."""
+        note = _read(self.folder / stage / f"{number:06d}" / _STAGE).get("note")
+        return note if isinstance(note, dict) else None
+
     def expect(self, name: str, value: str) -> None:
         """Refuse to go on where a value, such as the hash of edited tracks, is not that of the interrupted run."""
         file = self.folder / f"{name}.json"

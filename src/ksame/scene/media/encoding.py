@@ -139,9 +139,8 @@ def video_settings(codec: str, encoding: EncoderConfig, media: Media) -> VideoSe
     No encoder is allowed frames that are coded out of order (B-frames): then the packets of independent segments
     follow each other without a shift of their decoding times. x264's macroblock tree is off: with it, the same frames
     sometimes give other bytes, as they do with several threads under a limit of the bit rate. H.264 and HEVC refuse odd
-    sizes at 4:2:0; those are
-    written at 4:4:4, which VLC, mpv, Chrome and everything built on FFmpeg play. Windows Media Video 8 refuses them
-    too; its predecessor MPEG-4 version 3 does not.
+    sizes at 4:2:0; those are written at 4:4:4, which VLC, mpv, Chrome and everything built on FFmpeg play. Windows
+    Media Video 8 refuses them too; its predecessor MPEG-4 version 3 does not.
 
     Where no quality is asked for, it is good, but not better than the source: its bit rate is the limit.
     """

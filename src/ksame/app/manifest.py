@@ -1,0 +1,72 @@
+"""``--manifest``: the command ``ksame deidentify`` in a file."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ksame.errors import InputError, UsageError
+from ksame.scene.manifest import Manifest, require_new
+
+if TYPE_CHECKING:
+    from ksame.app.scene import DeidentifyCommand
+
+_PATHS = ("tracks", "review", "link_table", "sign")
+_EVERY_TIME = ("force", "scheduler", "workers", "device", "as_json", "resume")
+"""What may be given with a manifest that is there: how it is run this time, not what is done."""
+
+
+def with_manifest(options: DeidentifyCommand) -> tuple[DeidentifyCommand, dict[str, Any]]:
+    """Return the options with those of the manifest, where one is named; and what a new one is to say of them."""
+    if options.manifest is None:
+        return options, {}
+    given = {field.name: value for field in fields(options) if (value := getattr(options, field.name)) != field.default}
+    given.pop("manifest")
+    if set(given) <= set(_EVERY_TIME):
+        return _read(options, given), {}
+    require_new(options.manifest)
+    if not options.media or options.output is None:
+        raise UsageError(f"{options.manifest} is not there. To write it, name MEDIA and -o OUTPUT too.")
+    said = {name: value for name, value in given.items() if name not in ("media", "output", *_EVERY_TIME)}
+    said |= {name: _absolute(value) for name, value in said.items() if name in _PATHS}
+    media, output = list(map(_absolute, options.media)), _absolute(options.output)
+    return replace(options, media=media, output=output), said
+
+
+def _read(options: DeidentifyCommand, given: dict[str, Any]) -> DeidentifyCommand:
+    path = options.manifest
+    if path is None or not path.exists():
+        raise InputError(f"{path}: there is no such manifest. To write it, name MEDIA and -o OUTPUT too.")
+    manifest = Manifest.read(path)
+    known = {field.name: field for field in fields(options)}
+    said: dict[str, Any] = {}
+    for name, value in manifest.options.items():
+        default = known[name].default if name in known else MISSING
+        if default is MISSING or name in ("media", "output", "manifest", *_EVERY_TIME):
+            raise InputError(f"{path}: {name!r} is no option of ksame deidentify that a manifest can have.")
+        if not _fits(value, default, known[name].type):
+            raise InputError(f"{path}: the option {name!r} cannot be {value!r}.")
+        said[name] = Path(value) if name in _PATHS and value is not None else value
+    said |= {"media": list(manifest.media), "output": manifest.output, "resume": True}
+    return replace(options, **{**said, **given, "resume": True})
+
+
+def _fits(value: Any, default: Any, kind: Any) -> bool:
+    """Tell whether a value from a file is of the kind of an option."""
+    text = str(kind)
+    if value is None:
+        return default is None
+    if isinstance(value, bool):
+        return isinstance(default, bool)
+    if isinstance(value, list):
+        return "list[" in text and all(isinstance(each, str) for each in value)
+    if isinstance(value, str):
+        return "list[" not in text and ("str" in text or "Path" in text)
+    return isinstance(value, (int, float)) and ("float" in text or ("int" in text and isinstance(value, int)))
+
+
+def _absolute(text: str | Path) -> str:
+    """Return a path from anywhere; a slash at its end says that it is a folder."""
+    slash = "/" if str(text).endswith("/") else ""
+    return str(text) if "://" in str(text) else f"{Path(text).absolute()}{slash}"
