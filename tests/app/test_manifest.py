@@ -45,7 +45,7 @@ def test_an_interrupted_job_goes_on_from_its_manifest(album, run, tmp_path, monk
     job, out = tmp_path / "job.json", tmp_path / "out"
     words = ("deidentify", album, "-o", out, "-m", "fill", "--keep-names", "--seed", 5)
     with monkeypatch.context() as patch:
-        patch.setattr(Renderer, "keyframe", _interrupted)
+        patch.setattr(Renderer, "compose", _interrupted)
         run(*words, "--manifest", job, code=130)
     state, listed = states(job)
     assert state == "interrupted"

@@ -46,9 +46,9 @@ _BOX_OF_POINTS = (3.5, 4.7, 0.3)
 
 
 @lru_cache(maxsize=4)
-def _restorer_here(file: Path, name: str) -> Restorer:
+def _restorer_here(file: Path) -> Restorer:
     """Return a restorer that was sent to this process, loaded once."""
-    return Restorer(file, name=name)
+    return Restorer(file)
 
 
 class Restorer:
@@ -77,7 +77,7 @@ class Restorer:
         self._restore_one(np.full((self.side, self.side, 3), 128, dtype=np.uint8))  # its answer is checked once, here
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restorer_here, (self._file.absolute(), self.name)
+        return _restorer_here, (self._file.absolute(),)
 
     def restore(self, crops: NDArray[Any]) -> ByteArray:
         """Return the restored squares.
