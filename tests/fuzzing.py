@@ -29,6 +29,8 @@ from typer.testing import CliRunner
 
 from drawn import drawn_faces
 from ksame.app.cli import app
+from ksame.app.manifest import with_manifest
+from ksame.app.scene import DeidentifyCommand
 from ksame.errors import ExitCode, InputError
 from ksame.faces.faceset import quantise
 from ksame.faces.folder import list_entries
@@ -280,11 +282,24 @@ def labels(base: Path) -> Reader:
     return Reader((base / "labels.csv",), words, out, lambda path: list_entries(people, path))
 
 
+def manifest(base: Path) -> Reader:
+    """Jobs in files. They are only read: a broken one may name any place as its output."""
+    options = {"method": "fill", "k": 3, "keep": ["P1"], "level": 0.5, "review": "/tmp/a.png", "keep_names": True}  # noqa: S108
+    job = {"schema": "ksame/job", "version": 1, "media": ["a.png", "b"], "output": "out", "options": options}
+    (base / "job.json").write_text(json.dumps(job))
+
+    def quick(path: Path) -> object:
+        return with_manifest(DeidentifyCommand(manifest=path))
+
+    return Reader((base / "job.json",), lambda _: [], quick=quick)
+
+
 READERS: dict[str, Callable[[Path], Reader]] = {
     "certificate": certificate,
     "linkage": linkage,
     "tracks": tracks,
     "labels": labels,
+    "manifest": manifest,
 }
 
 

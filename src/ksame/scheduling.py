@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
@@ -25,6 +25,9 @@ MAX_WORKERS = 256
 ADDRESSES = ("tcp://", "tls://")
 INSTALL = "pip install 'ksame[cluster]'"
 _PATIENCE = 15  # seconds in which a scheduler has to answer, and to have a worker
+_LOST = (
+    "The Dask scheduler was lost before all was done. Start it and run again; ksame deidentify goes on with --resume."
+)
 _PRIVATE: dict[str, Any] = {
     # What workers hold shows originals: it is never swapped to a disk. Their web servers tell names: nothing is served.
     "distributed.worker.memory.target": False,
@@ -216,7 +219,7 @@ class _Dask(Scheduler):
                 self._client.cancel(pending)
             raise
         if len(results) < len(items):
-            raise KsameError("The Dask scheduler was lost before all was done. Repeat the command with --resume.")
+            raise KsameError(_LOST)
         return [results[number] for number in range(len(items))]
 
 
@@ -236,5 +239,7 @@ def _result(future: Any, item: object) -> Any:
         return InputError(
             f"{item}: every worker that was given it died. Give workers more memory, or work on this file apart."
         )
+    except CancelledError as error:
+        raise KsameError(_LOST) from error
     except ImportError as error:
         raise UsageError(f"A worker lacks something ({error}). Install the same ksame on all machines.") from error

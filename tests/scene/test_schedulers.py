@@ -10,6 +10,8 @@ from fractions import Fraction
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import av
 import numpy as np
@@ -23,6 +25,9 @@ from ksame.scene.job import run
 from ksame.scene.release import ReleaseOptions
 from ksame.scene.stages import JobFile, StageRun, WriteTask, view_file, write_file
 from ksame.scene.store import Store
+from ksame.scene.track import load_tracks, save_tracks
+from ksame.scene.track.storage import SHAPES
+from ksame.scene.track.tracks import Person, Track, Tracks
 from ksame.scene.workers import CancelledError, CancelToken, Tools
 from ksame.scheduling import check_scheduler, open_scheduler
 
@@ -227,6 +232,21 @@ def test_other_errors_end_the_work_and_stop_the_rest(cluster):
         assert stopped == [True]
 
 
+def sleep_long(number):
+    time.sleep(60)
+
+
+def test_a_scheduler_that_is_lost_is_named_with_the_next_step(cluster):
+    stopped = []
+    with distributed.Client(cluster, set_as_default=False) as other, open_scheduler(cluster.scheduler_address) as ours:
+        losing = threading.Timer(1, other.restart)
+        losing.start()
+        with pytest.raises(KsameError, match="was lost before all was done.*--resume"):
+            ours.map(sleep_long, range(3), "sleeping", stop=lambda: stopped.append(True))
+        losing.join()
+    assert stopped == [True]
+
+
 def test_a_scheduler_that_is_not_there_is_named_with_the_next_step(monkeypatch):
     monkeypatch.setattr("ksame.scheduling._PATIENCE", 1)
     with (
@@ -257,3 +277,34 @@ def test_without_dask_the_install_command_is_named(monkeypatch):
         open_scheduler("processes"),
     ):
         pass
+
+
+def test_processes_are_private():
+    """Only this run has the keys, nothing is swapped to a disk, and their web servers tell nothing."""
+    with open_scheduler("processes", 1) as scheduler:
+        client = scheduler._client
+        assert client.scheduler.address.startswith("tls://127.0.0.1:")
+        (settings,) = client.run(worker_settings).values()
+        pages = [settings.pop("page"), f"http://127.0.0.1:{client.scheduler_info()['services']['dashboard']}"]
+        assert settings == {"target": False, "spill": False}
+        for page in pages:
+            with pytest.raises(HTTPError, match="404"):
+                urlopen(f"{page}/info/main/workers.html", timeout=5)  # noqa: S310 -- our own
+            with pytest.raises(HTTPError, match="404"):
+                urlopen(f"{page}/status", timeout=5)  # noqa: S310 -- our own
+
+
+def worker_settings(dask_worker):
+    memory = dask_worker.memory_manager
+    page = f"http://127.0.0.1:{dask_worker.http_server.port}"
+    return {"target": memory.memory_target_fraction, "spill": memory.memory_spill_fraction, "page": page}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="nobody says how many files are open")
+def test_tracks_of_many_photographs_keep_no_files_open(tmp_path):
+    track = Track(1, "P1", 0, *(np.zeros((1, *shape), dtype) for shape, dtype in SHAPES.values()))
+    save_tracks(Tracks((64, 64), 1, (Person("P1", None, ()),), (track,)), tmp_path)
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    casts = [load_tracks(tmp_path) for _ in range(20)]
+    assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
+    assert all(len(cast.tracks) == 1 for cast in casts)

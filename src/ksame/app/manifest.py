@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, replace
+import json
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from ksame.errors import InputError, UsageError
 from ksame.scene.manifest import Manifest, require_new
@@ -39,31 +42,17 @@ def _read(options: DeidentifyCommand, given: dict[str, Any]) -> DeidentifyComman
     if path is None or not path.exists():
         raise InputError(f"{path}: there is no such manifest. To write it, name MEDIA and -o OUTPUT too.")
     manifest = Manifest.read(path)
-    known = {field.name: field for field in fields(options)}
+    hints = get_type_hints(type(options))
     said: dict[str, Any] = {}
     for name, value in manifest.options.items():
-        default = known[name].default if name in known else MISSING
-        if default is MISSING or name in ("media", "output", "manifest", *_EVERY_TIME):
+        if name not in hints or name in ("media", "output", "manifest", *_EVERY_TIME):
             raise InputError(f"{path}: {name!r} is no option of ksame deidentify that a manifest can have.")
-        if not _fits(value, default, known[name].type):
-            raise InputError(f"{path}: the option {name!r} cannot be {value!r}.")
-        said[name] = Path(value) if name in _PATHS and value is not None else value
+        try:
+            said[name] = TypeAdapter(hints[name]).validate_json(json.dumps(value), strict=True)
+        except ValidationError as error:
+            raise InputError(f"{path}: the option {name!r} cannot be {value!r}.") from error
     said |= {"media": list(manifest.media), "output": manifest.output, "resume": True}
     return replace(options, **{**said, **given, "resume": True})
-
-
-def _fits(value: Any, default: Any, kind: Any) -> bool:
-    """Tell whether a value from a file is of the kind of an option."""
-    text = str(kind)
-    if value is None:
-        return default is None
-    if isinstance(value, bool):
-        return isinstance(default, bool)
-    if isinstance(value, list):
-        return "list[" in text and all(isinstance(each, str) for each in value)
-    if isinstance(value, str):
-        return "list[" not in text and ("str" in text or "Path" in text)
-    return isinstance(value, (int, float)) and ("float" in text or ("int" in text and isinstance(value, int)))
 
 
 def _absolute(text: str | Path) -> str:

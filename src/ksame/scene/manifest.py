@@ -57,7 +57,10 @@ class Manifest(Document):
         try:
             if path.stat().st_size > _LARGEST:
                 raise InputError(f"{path}: too large for {cls.expected}.")
-            return read_document(cls, path.read_bytes(), cls.expected)
+            data = path.read_bytes()
+            if b"\\u0000" in data:
+                raise InputError(f"not {cls.expected} (a name with a NUL character)")
+            return read_document(cls, data, cls.expected)
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
         except InputError as error:
