@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -67,6 +69,16 @@ def load(name: str) -> Any:
     return get_command(found)
 
 
+@contextmanager
+def _telling_interruptions() -> Iterator[None]:
+    """Say that work was interrupted before a command was there that would say so."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("interrupted; nothing was written.", err=True)
+        raise SystemExit(ExitCode.INTERRUPTED) from None
+
+
 class _Commands(TyperGroup):
     """Lists the commands without loading them, and loads the one that is called."""
 
@@ -78,6 +90,16 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt:  # no command is there yet that would say so
             typer.echo("interrupted; nothing was written.", err=True)
             raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Parse the options of ``ksame`` itself."""
+        with _telling_interruptions():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Load a command and run it."""
+        with _telling_interruptions():
+            return super().invoke(ctx)
 
 
 app = typer.Typer(
@@ -114,4 +136,5 @@ def _root(
 
 def main() -> None:
     """Run the command line."""
-    app()
+    with _telling_interruptions():
+        app()

@@ -16,7 +16,6 @@ from av.filter import Graph
 from av.packet import Packet
 from av.stream import Stream
 from av.video.frame import VideoFrame
-from scipy.ndimage import median_filter
 
 from ksame.errors import InputError
 from ksame.scene.media.encoding import Container
@@ -100,6 +99,8 @@ class AudioTrack:
 
         Where the first sample of all would have to be is the median over neighbours: single wrong times do no harm.
         """
+        from scipy.ndimage import median_filter  # takes long to load, and few recordings need it
+
         offsets, offset, n_before = list[float](), 0.0, 0
         for frame in self._decoded():
             offset = offset if frame.time is None else frame.time - n_before / frame.sample_rate
