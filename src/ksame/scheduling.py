@@ -186,6 +186,10 @@ def _attempt(function: Callable[[T], U], item: T) -> U | InputError:
         return error
 
 
+class _DiedError(InputError):
+    """Every worker that was given an item died."""
+
+
 class _Dask(Scheduler):
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -213,6 +217,10 @@ class _Dask(Scheduler):
                 number = numbers[future.key]
                 results[number] = _result(future, items[number])
                 future.release()
+            # Whatever waited in a worker that died is blamed too: what is alone with its worker is to blame.
+            for number in [number for number, result in results.items() if isinstance(result, _DiedError)]:
+                alone = self._client.submit(_attempt_there, (__version__, function, items[number]), pure=False)
+                results[number] = _result(alone, items[number])
         except BaseException:
             stop()
             with suppress(Exception):  # the cluster may be what failed
@@ -236,7 +244,7 @@ def _result(future: Any, item: object) -> Any:
     try:
         return future.result()
     except KilledWorker:
-        return InputError(
+        return _DiedError(
             f"{item}: every worker that was given it died. Give workers more memory, or work on this file apart."
         )
     except CancelledError as error:
