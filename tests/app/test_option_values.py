@@ -114,6 +114,8 @@ def outcome(words, allowed):
         shutil.rmtree(name) if Path(name).is_dir() else Path(name).unlink()
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         return said
+    if words[-2] == "--manifest" and result.exit_code != ExitCode.USAGE:
+        left = [name for name in left if name != words[-1]]  # it tells of jobs that failed, too
     if result.exit_code not in allowed or (left and result.exit_code not in FINISHED):
         return f"{said}, left {left}"
     return None
