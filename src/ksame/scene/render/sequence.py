@@ -82,7 +82,7 @@ def render_frames(
             waiting.append(_Block(block, keys, finished))
             if len(waiting) > 1:
                 compose_block()
-            while len(begun) > STEP:
+            while len(begun) > max(2, len(block)):
                 frame, task = begun.popleft()
                 yield frame, task.result()
         while waiting:
