@@ -43,6 +43,8 @@ class InventionConfig:
         In shares of the noise of the surroundings, which is estimated from their smoothest third; by choice.
     grain_side : int
         Pixels after which grain repeats itself; by choice.
+    strip : int
+        Rows that are worked on at a time, a multiple of ``grain_side``: heads of thousands of pixels take no more.
     """
 
     max_enlarged: float = 1.25
@@ -51,6 +53,7 @@ class InventionConfig:
     sharpened_from: int = 256
     grain: float = 1.3
     grain_side: int = 256
+    strip: int = 512
 
 
 INVENTION = InventionConfig()
@@ -172,12 +175,35 @@ def _put(
     rows = slice(max(0, top - spread), top + height + spread)
     columns = slice(max(0, left - spread), left + width + spread)
     part, inside, unknown = frame[rows, columns], inside[rows, columns], unknown[rows, columns]
-    share = _share(inside, reach)
     shifted = matrix.copy()
     shifted[:, 2] += matrix[:, :2] @ [columns.start, rows.start]
+    for start in range(0, len(part), INVENTION.strip):
+        end = start + INVENTION.strip
+        strip, wide = slice(start, end), slice(max(0, start - spread), end + spread)
+        new = _warped(head, shifted, part[strip].shape, start)
+        share = _share(inside[wide], reach)[start - wide.start :][: len(new)]
+        _put_strip(part[strip], unknown[strip], inside[strip], share, new, grain)
+
+
+def _warped(head: ByteArray, matrix: FloatArray, shape: tuple[int, ...], row: int) -> NDArray[np.float32]:
+    """Return the rows of a part of a frame from ``row`` on, as many as ``shape`` has, as the head shows in them."""
+    moved = matrix.copy()
+    moved[:, 2] += matrix[:, 1] * row
     flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
-    warped = cv2.warpAffine(head, shifted, part.shape[1::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
-    new = cv2.addWeighted(np.asarray(warped, dtype=np.float32), 1, _grain(part.shape), grain, 0)
+    warped = cv2.warpAffine(head, moved, shape[1::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    return np.asarray(warped, dtype=np.float32)
+
+
+def _put_strip(
+    part: ByteArray,
+    unknown: Mask,
+    inside: NDArray[np.uint8],
+    share: NDArray[np.float32],
+    head: NDArray[np.float32],
+    grain: float,
+) -> None:
+    """Mix a head, (height, width, 3), into some rows of a frame, in place: by its share, and with grain."""
+    new = cv2.addWeighted(head, 1, _grain(part.shape), grain, 0)
     known = (~unknown).view(np.uint8)
     old = cv2.bitwise_and(part, part, mask=known)  # hidden pixels are not read, even where they count nothing
     mixed = cv2.blendLinear(new, old.astype(np.float32), share, 1 - share)
@@ -222,29 +248,39 @@ def _square(
 
 def _noise_of(part: ByteArray, hidden: Mask) -> float:
     """Estimate the standard deviation of the noise about a head, in 8-bit steps (Immerkær 1996)."""
+    values = np.concatenate(
+        [
+            _noise_response(part[rows], hidden[rows])
+            for start in range(0, len(part), INVENTION.strip)
+            for rows in [slice(max(0, start - 1), start + INVENTION.strip + 1)]
+        ]
+    )
+    return float(np.quantile(values, 0.35)) / 0.4538 / 6.0 if values.size else 0.0
+
+
+def _noise_response(part: ByteArray, hidden: Mask) -> NDArray[np.float32]:
+    """Return what a filter leaves that only noise passes, where nothing is hidden; a quarter of the rows is enough."""
     kernel = np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], dtype=np.float32)
     grey = np.asarray(cv2.transform(part.astype(np.float32), LUMA[None]))
     grey[hidden] = 0
-    response = np.abs(np.asarray(cv2.filter2D(grey, cv2.CV_32F, kernel)))
-    use = cv2.dilate(hidden.view(np.uint8), np.ones((3, 3), np.uint8)) == 0
+    response = np.abs(np.asarray(cv2.filter2D(grey, cv2.CV_32F, kernel), dtype=np.float32))
+    use = cv2.dilate(np.ascontiguousarray(hidden).view(np.uint8), np.ones((3, 3), np.uint8)) == 0
     use[[0, -1]] = use[:, [0, -1]] = False
-    values = response[1::4][use[1::4]]  # a quarter of the rows is enough, in less time
-    if not values.size:
-        return 0.0
-    return float(np.quantile(values, 0.35)) / 0.4538 / 6.0
+    return np.asarray(response[1::4][use[1::4]])
 
 
-@lru_cache(maxsize=2)
-def _tile(side: int) -> NDArray[np.float32]:
-    """Return grain, (side, side, 3), the same in all colours, that repeats itself."""
+@lru_cache(maxsize=1)
+def _tile() -> NDArray[np.float32]:
+    """Return grain, (side, side, 3), the same in all colours."""
     tile = np.random.default_rng(0).standard_normal((INVENTION.grain_side, INVENTION.grain_side)).astype(np.float32)
-    return np.repeat(np.pad(tile, (0, side - INVENTION.grain_side), mode="wrap")[..., None], 3, axis=2)
+    return np.repeat(tile[..., None], 3, axis=2)
 
 
 def _grain(shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return grain of unit standard deviation, (height, width, 3)."""
-    side = INVENTION.grain_side * (1 + -(-max(shape) // INVENTION.grain_side))
-    return _tile(side)[: shape[0], : shape[1]]
+    """Return grain of unit standard deviation, (height, width, 3), that repeats itself."""
+    more = [max(0, length - INVENTION.grain_side) for length in shape[:2]]
+    grain = cv2.copyMakeBorder(_tile(), 0, more[0], 0, more[1], cv2.BORDER_WRAP)
+    return np.asarray(grain, dtype=np.float32)[: shape[0], : shape[1]]
 
 
 def _window(outline: FloatArray, shape: tuple[int, ...]) -> tuple[slice, slice]:

@@ -25,7 +25,7 @@ Map: TypeAlias = Callable[..., Iterable[Any]]
 
 _BOX, _SCORE, _LANDMARKS, _LOOK = slice(0, 4), 4, slice(5, 15), slice(15, 15 + N_LOOK)
 _WIDTH = 15 + N_LOOK
-_BATCH = 8  # keyframes searched at a time; so many frames are kept in memory
+_BATCH, _MAX_BATCH = 8, 64 << 20  # keyframes searched at a time, and the bytes that they may take, by choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ def observe(
             cuts.append(index)
             due, number = _as_last(last, due), 0
         batch += [] if due is None else [due]
-        if len(batch) >= _BATCH:
+        if len(batch) >= max(2, min(_BATCH, _MAX_BATCH // rgb.nbytes)):
             flush()
         due, last = None, _Keyframe(index, rgb, Search(share=None))
         if number == 0 or index - at >= config.detect_every or frame.time - since >= config.detect_seconds:

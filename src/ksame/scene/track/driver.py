@@ -37,6 +37,7 @@ _AGREEING = 3  # frames in which a doubtful detection must be seen to count
 _RECOGNISED = 3  # of the best pictures of a track, by which people are told apart
 _WAITING = 200  # pictures kept until a recogniser is asked about them: it takes as much memory as the rest
 _KEYFRAMES = 4  # in a chunk
+_MAX_CHUNK = 128 << 20  # bytes of frames in a chunk, by choice
 _MEMORY, _MAX_MEMORY = 16 << 20, 96 << 20  # bytes of frames kept to propagate backwards; and where fewer are too few
 
 
@@ -127,7 +128,8 @@ def _grown(
         at = first
         propagator = Propagator(mesher, seen, map)
         history: deque[Decoded] = deque()
-        for stop in [*(int(key) + 1 for key in seen.keyframes[keyframes][_KEYFRAMES:-1:_KEYFRAMES]), end]:
+        every = _keyframes_at_a_time(seen.size, detector)
+        for stop in [*(int(key) + 1 for key in seen.keyframes[keyframes][every:-1:every]), end]:
             chunk = list(islice(stream, stop - at))
             at = stop
             propagator.chunk(tracks, chunk, history)
@@ -138,6 +140,18 @@ def _grown(
         yield from merged(tracks)
     if stream is not None and at == seen.n_frames and next(stream, None) is not None:
         raise InputError("There are more frames now than when faces were detected. Has the file changed?")
+
+
+def _keyframes_at_a_time(size: tuple[int, int], detector: DetectorConfig) -> int:
+    """Return how many keyframes make a chunk; large frames would take much memory.
+
+    Examples
+    --------
+    >>> [_keyframes_at_a_time(size, DetectorConfig()) for size in ((640, 480), (1920, 1080), (3840, 2160))]
+    [4, 3, 1]
+    """
+    between = 3 * size[0] * size[1] * detector.detect_every
+    return max(1, min(_KEYFRAMES, _MAX_CHUNK // between))
 
 
 def _decoded(frames: Iterable[Frame], first: int, seen: Observations, brief: float) -> Iterator[Decoded]:
