@@ -78,6 +78,14 @@ def test_a_manifest_by_hand_runs(album, run, tmp_path):
     run("deidentify", "--manifest", job, code=2)
 
 
+def test_a_command_that_could_do_nothing_leaves_no_manifest(album, run, tmp_path):
+    job = tmp_path / "job.json"
+    run("deidentify", tmp_path / "none.jpg", "-o", tmp_path / "a.jpg", "-m", "fill", "--manifest", job, code=5)
+    assert not job.exists()
+    run("deidentify", album / "f00-Zk9.jpg", "-o", tmp_path / "a.jpg", "-m", "fill", "--manifest", job, code=0)
+    assert states(job)[0] == "done"
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -193,7 +193,8 @@ def _deidentify(
         record("running")
         result = run(job, progress=progress, on_done=publish)
     except BaseException as error:
-        record("failed" if isinstance(error, Exception) else "interrupted", str(error))
+        useless = isinstance(error, (InputError, UsageError)) and not options.resume
+        record("failed" if isinstance(error, Exception) else "interrupted", str(error), useless=useless)
         raise
     finally:
         for folder in made:
@@ -218,9 +219,18 @@ def _recorder(
     """Return what writes the manifest anew: that of the job which is there, or a new one."""
     path = options.manifest
     if path is None:
-        return lambda *_: None
+        return lambda *_, **__: None
+    new = not path.exists()
     described = Manifest(media=tuple(map(str, media)), output=str(output), options=options.described)
-    return partial((Manifest.read(path) if path.exists() else described).record, path, job, stage.name)
+    manifest = described if new else Manifest.read(path)
+
+    def record(state: str, reason: str = "", *, useless: bool = False) -> None:
+        if new and useless:  # as the store: the right command can be given with the same name
+            path.unlink(missing_ok=True)
+        else:
+            manifest.record(path, job, stage.name, state, reason)
+
+    return record
 
 
 def _with_wishes(config: JobConfig, people: Mapping[str, str]) -> JobConfig:
