@@ -52,7 +52,7 @@ class KSame(Parameters):
         n = len(people)
         if n < self.k:
             raise parameter_error("k", self.name, f"an integer in [2, number of subjects = {n}]", self.k)
-        labels = partition(people.squared_distances, self.k, self.grouping, rng)
+        labels = partition(people.neighbours, self.k, self.grouping, rng)
         outcome = (_collapsed if problem.strata is None else _aligned)(problem, people, labels)
         return outcome if self.surrogate == "mean" else _with_strangers(outcome, problem, rng)
 
@@ -67,7 +67,7 @@ def _collapsed(problem: Problem, people: Problem, labels: IntArray) -> Outcome:
         [images[str(subject)] for subject in people.subjects],
         KAnonymity(int(sizes.min())),
         labels,
-        figures={"loss_sse": sse(people.squared_distances, labels), "mean_group": float(sizes.mean())},
+        figures={"loss_sse": sse(people.neighbours.codes, labels), "mean_group": float(sizes.mean())},
     )
 
 
