@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ksame import scratch
 from ksame.arrays import FloatArray, IntArray
 from ksame.spaces.pca import fit_pca
 
 _SAMPLE = 512  # rows, at least, from which the direction of a cut is learned
-_BLOCK = 65_536  # rows that are projected at a time: a copy of all codes would double the memory
 _DIGITS = 6  # of a direction; more would depend on the machine and the number of threads
 
 
@@ -43,8 +43,7 @@ def _along_main_direction(codes: FloatArray, rows: IntArray) -> FloatArray:
     sample = np.asarray(codes[rows[:: max(1, len(rows) // _SAMPLE)]], dtype=np.float64)
     direction = np.round(fit_pca(sample, 1).components[0], _DIGITS)
     place = np.empty(len(rows))
-    for start in range(0, len(rows), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        place[block] = codes[rows[block]] @ direction
+    for part in scratch.blocks(len(rows), codes.shape[1] * 8):
+        place[part] = codes[rows[part]] @ direction
     widest = float(np.abs(place).max())
     return place if widest == 0 else np.round(place, decimals=10 - int(np.ceil(np.log10(widest))))

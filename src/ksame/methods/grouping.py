@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ksame import scratch
 from ksame.arrays import FloatArray, IntArray
 from ksame.errors import parameter_error
 from ksame.methods.cutting import cut
@@ -25,7 +26,6 @@ of it, and beyond it in step with the number of faces."""
 _GROUPS = 4  # that a leaf holds at least, however large k is
 _AGAIN = 0.25  # of the groups of a leaf, those that lose most, are formed again with those of other leaves
 _TILE = 256  # rows and columns of the distances that are worked on at a time: what fits into a cache
-_BLOCK = 8192  # rows of codes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +44,7 @@ class Neighbours:
 
     def take(self, rows: IntArray) -> Neighbours:
         """Return some of the rows; itself where it is all of them, with the distances that are known."""
-        return self if len(rows) == len(self) else Neighbours(np.asarray(self.codes[rows], dtype=np.float64))
+        return self if len(rows) == len(self) else Neighbours(scratch.doubles(self.codes, rows))
 
 
 def squared_distances(codes: FloatArray) -> FloatArray:
@@ -56,7 +56,9 @@ def squared_distances(codes: FloatArray) -> FloatArray:
     centre = codes.mean(axis=0)
     offset = float(centre @ centre)
     if offset > 100.0 * (float(np.vdot(codes, codes)) / len(codes) - offset):
-        codes = codes - centre  # an origin far from all faces would cost digits; a near one is not worth a copy
+        codes = scratch.doubles(
+            codes, origin=centre
+        )  # an origin far from all faces would cost digits; a near one is not worth a copy
     distances = np.asarray(codes @ codes.T)
     squares = np.diag(distances).copy()
     tiles = [slice(start, start + _TILE) for start in range(0, len(codes), _TILE)]
@@ -267,7 +269,7 @@ def members(labels: IntArray) -> list[IntArray]:
 def group_means(codes: FloatArray, labels: IntArray) -> FloatArray:
     """Return the mean row of every group, (n_groups, n_features)."""
     groups = members(labels)
-    means = np.empty((len(groups), codes.shape[1]))
+    means = scratch.empty((len(groups), codes.shape[1]), np.float64)
     for mean, group in zip(means, groups, strict=True):
         mean[:] = codes[group[0]]
         for face in group[1:]:
@@ -280,8 +282,7 @@ def group_losses(codes: FloatArray, labels: IntArray) -> FloatArray:
     """Return, of every group, the sum of squared distances of its faces to their mean, (n_groups,)."""
     means = group_means(codes, labels)
     losses = np.zeros(len(means))
-    for start in range(0, len(codes), _BLOCK):
-        rows = slice(start, start + _BLOCK)
+    for rows in scratch.blocks(len(codes), codes.shape[1] * 8):
         np.add.at(losses, labels[rows], ((codes[rows] - means[labels[rows]]) ** 2).sum(axis=1))
     return losses
 
