@@ -17,7 +17,7 @@ from ksame.faces.duplicates import look_alikes
 from ksame.faces.reading import encode_png
 from ksame.privacy.release import read_release
 
-WIDTH, HEIGHT, PEOPLE = 48, 64, 3000
+WIDTH, HEIGHT, PEOPLE = 48, 64, 1200
 ALL_IMAGES = PEOPLE * WIDTH * HEIGHT * 4  # bytes, as they are kept
 
 MEASURED = """
@@ -27,7 +27,7 @@ from ksame.app.cli import app
 from ksame.methods import grouping
 try:
     from ksame import scratch
-    scratch.HELD = scratch.BLOCK = 2**20  # the set is small, so what counts as large is too
+    scratch.HELD = scratch.BLOCK = 2**18  # the set is small, so what counts as large is too
     grouping.LEAF = 256
 except ImportError:
     pass

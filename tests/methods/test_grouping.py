@@ -1,8 +1,9 @@
+import json
 import tracemalloc
 
 import numpy as np
 import pytest
-from benchmarks.grouping_speed import draw_codes, whole_greedy
+from benchmarks.grouping_speed import draw_codes, measure, whole_greedy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -196,3 +197,9 @@ def test_refined_mdav_loses_at_most_085_of_greedy_on_portraits(portraits):
         ratio = sse(codes, refine(distances, mdav(distances, 10), 10)) / usual
         print(f"{components} components: {ratio:.3f}")
         assert ratio <= 0.85
+
+
+def test_the_benchmark_measures_what_json_can_hold():
+    found = json.loads(json.dumps(measure("portraits", 300, "greedy", 10)))
+    assert found["smallest_group"] >= 10
+    assert found["seconds"] > 0

@@ -53,7 +53,7 @@ class FaceModels:
         n = len(self.codes)
         some = np.arange(n) if n <= _ALL else np.linspace(0, n - 1, _SOME).astype(np.intp)
         nearest = np.full(len(some), np.inf)
-        size = scratch.row_size(self.codes) if n > _ALL else 0
+        size = scratch.row_size(self.codes)
         for rows, part in product(scratch.blocks(len(some), size), scratch.blocks(n, size)):
             squares = cross_squared_distances(self.codes[some[rows]], self.codes[part])
             squares[self.subjects[some[rows], None] == self.subjects[None, part]] = np.inf
