@@ -9,7 +9,7 @@ import sys
 
 from ksame.app.cli import app
 
-WITHOUT_DATA = ("grouping_speed", "linear_time")
+WITHOUT_DATA = ("grouping_speed",)
 
 if not sys.argv[1:]:
     app(["bench"], standalone_mode=False)

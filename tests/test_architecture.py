@@ -17,6 +17,7 @@ ORDER = (
     "arrays",
     "version",
     "errors",
+    "scratch",
     "progress",
     "scheduling",
     "parameters",

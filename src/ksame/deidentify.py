@@ -32,9 +32,9 @@ from ksame.privacy.certificate import (
     release_digest,
 )
 from ksame.privacy.homogeneity import homogeneity
-from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, sealed
+from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace
 from ksame.privacy.models import Evidence, KAnonymity, NoGuarantee, PrivacyModel, patterns
-from ksame.privacy.release import Release, compared, encode_release, face_name, hashes_of
+from ksame.privacy.release import Release, compared, encoded_once, face_name
 from ksame.privacy.rounding import rough
 from ksame.privacy.series import Occasion, continued, split
 from ksame.progress import Progress, silent
@@ -157,8 +157,8 @@ def _release(faces: FaceSet, run: _Run) -> tuple[Release, Linkage]:
         warnings.warn(message, PrivacyWarning, stacklevel=3)
     _warn_full_rank(run.recipe, space, len(faces))
     draft = Draft.of(faces, outcome, quantise(space.decode(outcome.surrogates)), space.landmarks(outcome.surrogates))
-    originals = FaceModels(space.encode(faces), faces.subjects)
-    draft, evidence = protect(draft, outcome.promise, space, originals, problem.models, quantise(faces.images))
+    originals = FaceModels(problem.codes, faces.subjects)
+    draft, evidence = protect(draft, outcome.promise, space, originals, problem.models, faces.images)
     return _certify(faces, run, space, draft, evidence)
 
 
@@ -243,9 +243,8 @@ def _certify(
 ) -> tuple[Release, Linkage]:
     (promise, evidence), provenance = judged, run.provenance
     secret = {**draft.secrets, **promise.measure_faces(evidence)}
-    encoded = encode_release(draft.faces)
-    hashes = hashes_of(encoded)
     shared = isinstance(promise, KAnonymity)  # only faces that people share can be repeated in a later release
+    hashes, kept = encoded_once(draft.faces, keep=shared)
     stood_for = {i for source in draft.sources for i in source}
     certificate = Certificate(
         method=_method(run, space),
@@ -289,7 +288,7 @@ def _certify(
             WithheldFace(source=faces.names[i], subject=str(faces.subjects[i]), reason=reason)
             for i, reason in sorted(draft.withheld.items())
         ),
-        kept=sealed(encoded[face_name(i)] for i in range(len(draft.faces))) if shared else {},
+        kept=kept,
         history=(
             (PastRelease(number=1, digest=certificate.digest, k=promise.real),)
             if isinstance(promise, KAnonymity)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame import scratch
 from ksame.arrays import ByteArray, FloatArray
 from ksame.errors import GuaranteeError, PrivacyWarning
 from ksame.faces.faceset import FaceSet
@@ -40,12 +41,12 @@ class Draft:
     @classmethod
     def of(cls, faces: FaceSet, outcome: Outcome, images: ByteArray, landmarks: FloatArray | None) -> Draft:
         """Put what a method made into the order of the release."""
-        released = images[outcome.rows]
-        order = release_order(released)
+        order = release_order(images, outcome.rows)
+        rows = outcome.rows[order]
         sources = [tuple(int(i) for i in outcome.sources[c]) for c in order]
         return cls(
-            released[order],
-            None if landmarks is None else landmarks[outcome.rows][order],
+            scratch.take(images, rows),
+            None if landmarks is None else landmarks[rows],
             np.array([str(faces.subjects[s[0]]) for s in sources]),
             sources,
             [None if outcome.groups is None else int(outcome.groups[c]) for c in order],
@@ -65,7 +66,7 @@ class Draft:
         withheld = {**self.withheld, **{s: reason for i, reason in reasons.items() for s in self.sources[i]}}
         return replace(
             self,
-            faces=self.faces[keep],
+            faces=scratch.take(self.faces, keep),
             landmarks=None if self.landmarks is None else self.landmarks[keep],
             subjects=self.subjects[keep],
             sources=[self.sources[i] for i in keep],
@@ -86,9 +87,12 @@ def protect(
     space: FaceSpace,
     originals: FaceModels,
     models: FaceModels,
-    pictures: ByteArray,
+    pictures: NDArray[Any],
 ) -> tuple[Draft, tuple[PrivacyModel, Evidence]]:
-    """Check the bytes; withhold faces that show an original or break the promise, or refuse the whole release."""
+    """Check the bytes; withhold faces that show an original or break the promise, or refuse the whole release.
+
+    ``pictures`` are the originals, (n, height, width, channels) in [0, 1].
+    """
     evidence = draft.evidence(space, originals, models)
     near = {} if isinstance(promise, NoGuarantee) else too_near(evidence, pictures)
     if near:

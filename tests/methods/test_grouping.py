@@ -1,14 +1,20 @@
+import json
+import tracemalloc
+
 import numpy as np
 import pytest
+from benchmarks.grouping_speed import draw_codes, measure, whole_greedy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ksame.errors import UsageError
+from ksame.methods import grouping
 from ksame.methods.grouping import (
+    LEAF,
     STRATEGIES,
+    Neighbours,
     greedy,
-    group_means,
     mdav,
     members,
     partition,
@@ -34,19 +40,19 @@ def test_refine_undoes_a_bad_start():
     start = np.array([0, 1, 0, 1, 1])
     better = refine(squared_distances(LINE), start, 2)
     assert sorted(sorted(group.tolist()) for group in members(better)) == [[0, 1], [2, 3, 4]]
-    assert sse(squared_distances(LINE), better) == pytest.approx(0.5 + 2.0)
+    assert sse(LINE, better) == pytest.approx(0.5 + 2.0)
 
 
 def test_refine_leaves_no_swap_that_helps():
     codes = np.random.default_rng(1).normal(size=(30, 4))
     distances = squared_distances(codes)
     labels = refine(distances, mdav(distances, 3), 3)
-    loss = sse(distances, labels)
+    loss = sse(codes, labels)
     for i in range(30):
         for j in range(i):
             swapped = labels.copy()
             swapped[i], swapped[j] = labels[j], labels[i]
-            assert sse(distances, swapped) >= loss * (1 - 1e-6)
+            assert sse(codes, swapped) >= loss * (1 - 1e-6)
 
 
 points = hnp.arrays(
@@ -60,7 +66,7 @@ points = hnp.arrays(
 @given(points, st.integers(2, 6), st.sampled_from(STRATEGIES), st.integers(0, 99))
 def test_groups_partition_the_faces_with_sizes_from_k_to_2k_minus_1(codes, k, strategy, seed):
     k = min(k, len(codes))
-    labels = partition(squared_distances(codes), k, strategy, np.random.default_rng(seed))
+    labels = partition(Neighbours(codes), k, strategy, np.random.default_rng(seed))
     sizes = np.bincount(labels)
     assert len(labels) == len(codes)
     assert sizes.min() >= k
@@ -69,10 +75,11 @@ def test_groups_partition_the_faces_with_sizes_from_k_to_2k_minus_1(codes, k, st
 
 @settings(deadline=None, max_examples=40)
 @given(points, st.integers(0, 99))
-def test_loss_from_distances_is_the_loss_from_means(codes, seed):
-    labels = greedy(squared_distances(codes), 2, np.random.default_rng(seed))
-    direct = ((codes - group_means(codes, labels)[labels]) ** 2).sum()
-    assert sse(squared_distances(codes), labels) == pytest.approx(direct, abs=1e-6)
+def test_loss_is_half_the_mean_squared_distance_inside_groups(codes, seed):
+    distances = squared_distances(codes)
+    labels = greedy(distances, 2, np.random.default_rng(seed))
+    inside = sum(distances[np.ix_(group, group)].sum() / (2.0 * len(group)) for group in members(labels))
+    assert sse(codes, labels) == pytest.approx(inside, abs=1e-6)
 
 
 @settings(deadline=None, max_examples=40)
@@ -80,7 +87,7 @@ def test_loss_from_distances_is_the_loss_from_means(codes, seed):
 def test_refine_never_loses_more(codes, k):
     distances = squared_distances(codes)
     start = mdav(distances, min(k, len(codes)))
-    assert sse(distances, refine(distances, start, min(k, len(codes)))) <= sse(distances, start) + 1e-9
+    assert sse(codes, refine(distances, start, min(k, len(codes)))) <= sse(codes, start) + 1e-9
 
 
 @pytest.mark.parametrize("offset", [0.0, 3.0, 1e6])
@@ -88,6 +95,82 @@ def test_distances_do_not_depend_on_the_origin(offset):
     codes = np.random.default_rng(0).random((12, 100))
     expected = ((codes[:, None] - codes[None]) ** 2).sum(axis=2)
     assert np.allclose(squared_distances(codes + offset), expected, rtol=0, atol=1e-7)
+
+
+def plain_distances(codes):
+    """Squared distances, one formula for the whole matrix: what the tiles must give to the bit."""
+    centre = codes.mean(axis=0)
+    offset = float(centre @ centre)
+    if offset > 100.0 * (float(np.vdot(codes, codes)) / len(codes) - offset):
+        codes = codes - centre
+    gram = codes @ codes.T
+    squares = np.diag(gram)
+    distances = squares[:, None] + squares[None, :] - 2.0 * gram
+    distances = np.maximum((distances + distances.T) / 2.0, 0.0)
+    np.fill_diagonal(distances, 0.0)
+    largest = distances.max()
+    return np.round(distances, decimals=10 - int(np.ceil(np.log10(largest)))) if largest > 0 else distances
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize(("n", "d"), [(5, 1), (256, 3), (257, 300), (700, 59)])
+def test_distances_by_tiles_are_those_of_one_formula_to_the_bit(n, d, offset):
+    codes = np.random.default_rng(n).standard_normal((n, d)) + offset
+    assert np.array_equal(squared_distances(codes), plain_distances(codes))
+    assert np.array_equal(squared_distances(np.round(codes)), plain_distances(np.round(codes)))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_fits_into_one_leaf_is_grouped_all_against_all(strategy):
+    for codes in (
+        draw_codes("portraits", 500).astype(np.float64),
+        np.round(draw_codes("even", 200)).astype(np.float64),
+    ):
+        distances = plain_distances(codes)
+        rng = np.random.default_rng(3)
+        expected = greedy(distances, 7, rng) if strategy.startswith("greedy") else mdav(distances, 7)
+        expected = refine(distances, expected, 7) if "+" in strategy else expected
+        assert np.array_equal(partition(Neighbours(codes), 7, strategy, np.random.default_rng(3)), expected)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    hnp.arrays(np.float64, st.tuples(st.integers(30, 90), st.integers(1, 3)), elements=st.integers(-3, 3).map(float)),
+    st.integers(2, 12),
+    st.sampled_from(STRATEGIES),
+)
+def test_several_leaves_give_groups_of_k_to_2k_minus_1_and_the_same_ones_again(codes, k, strategy):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grouping, "LEAF", 16)
+        labels = partition(Neighbours(codes), k, strategy, np.random.default_rng(1))
+        again = partition(Neighbours(codes.astype(np.float32)), k, strategy, np.random.default_rng(1))
+    sizes = np.bincount(labels)
+    assert sizes.sum() == len(codes)
+    assert k <= sizes.min() <= sizes.max() <= 2 * k - 1
+    assert np.array_equal(labels, again)
+
+
+def test_thousands_of_equal_faces_are_grouped_too():
+    sizes = np.bincount(partition(Neighbours(np.ones((2 * LEAF + 1, 3))), 10, "greedy", np.random.default_rng(0)))
+    assert 10 <= sizes.min() <= sizes.max() <= 19
+
+
+@pytest.mark.parametrize("kind", ["portraits", "even"])
+@pytest.mark.parametrize(("n", "k"), [(5000, 10), (5000, 100), (4500, 1000)])
+def test_leaves_cost_at_most_five_per_cent_of_loss(kind, n, k):
+    codes = draw_codes(kind, n)
+    labels = partition(Neighbours(codes), k, "greedy", np.random.default_rng(0))
+    assert np.bincount(labels).min() >= k
+    assert sse(codes, labels) <= 1.05 * sse(codes, whole_greedy(codes, k, np.random.default_rng(0)))
+
+
+def test_memory_does_not_grow_with_the_square_of_the_faces():
+    codes = draw_codes("portraits", 12_000)
+    tracemalloc.start()
+    partition(Neighbours(codes), 10, "greedy", np.random.default_rng(0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * 8 * LEAF**2  # all distances at once would take twelve times as much
 
 
 @pytest.mark.parametrize(
@@ -100,7 +183,7 @@ def test_distances_do_not_depend_on_the_origin(offset):
 )
 def test_bad_parameters_are_named(k, strategy, message):
     with pytest.raises(UsageError, match=message):
-        partition(squared_distances(LINE), k, strategy, np.random.default_rng(0))
+        partition(Neighbours(LINE), k, strategy, np.random.default_rng(0))
 
 
 @pytest.mark.shared
@@ -110,7 +193,13 @@ def test_refined_mdav_loses_at_most_085_of_greedy_on_portraits(portraits):
     for components in (40, 59, 0.9, 0.95):
         codes = EigenSpace(components).fit(portraits).encode(portraits)
         distances = squared_distances(codes)
-        usual = np.mean([sse(distances, greedy(distances, 10, np.random.default_rng(seed))) for seed in range(20)])
-        ratio = sse(distances, refine(distances, mdav(distances, 10), 10)) / usual
+        usual = np.mean([sse(codes, greedy(distances, 10, np.random.default_rng(seed))) for seed in range(20)])
+        ratio = sse(codes, refine(distances, mdav(distances, 10), 10)) / usual
         print(f"{components} components: {ratio:.3f}")
         assert ratio <= 0.85
+
+
+def test_the_benchmark_measures_what_json_can_hold():
+    found = json.loads(json.dumps(measure("portraits", 300, "greedy", 10)))
+    assert found["smallest_group"] >= 10
+    assert found["seconds"] > 0

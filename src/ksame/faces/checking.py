@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame import scratch
 from ksame.errors import InputError
 
 _SCALED = ("uint8", "uint16")
 
 
-def pixels(images: Any) -> NDArray[Any]:
-    """Return images of shape (n, height, width, 1 or 3) in [0, 1]."""
+def pixels(images: Any) -> NDArray[np.float32]:
+    """Return images of shape (n, height, width, 1 or 3) in [0, 1], which nobody can write into."""
     array = unmasked(images, "Face images")
     if array.ndim != 4 or array.shape[3] not in (1, 3) or 0 in array.shape:
         raise InputError(
@@ -23,21 +24,34 @@ def pixels(images: Any) -> NDArray[Any]:
         )
     if array.dtype.kind not in "biuf":
         raise InputError(f"Face images must be numbers. Got {array.dtype}.")
-    if array.dtype.kind in "iu":
-        return _scaled(array)
-    if not np.isfinite(array).all():
-        bad = np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(axis=1))
+    whole = array.dtype.kind in "iu"
+    (_require_white if whole else _require_in_range)(array)
+    if array.dtype == np.float32 and scratch.is_frozen(array):
+        return array
+    kept = scratch.empty(array.shape, np.float32)
+    for part in scratch.blocks(len(array), 8 * scratch.row_size(array)):  # integers become doubles on the way
+        kept[part] = array[part] / np.iinfo(array.dtype.name).max if whole else array[part]
+    return scratch.frozen(kept)
+
+
+def _require_in_range(array: NDArray[Any]) -> None:
+    """Refuse numbers that are no brightness."""
+    bad = [
+        part.start + int(i)
+        for part in scratch.blocks(len(array), scratch.row_size(array))
+        for i in np.flatnonzero(~np.isfinite(array[part]).reshape(part.stop - part.start, -1).all(axis=1))
+    ]
+    if bad:
         raise InputError(f"Face images must be finite. Images {shortened(bad)} hold NaN or infinity.")
     if array.min() < 0 or array.max() > 1:
         raise InputError(
             f"Face images must lie in [0, 1]. Got values from {array.min():g} to {array.max():g}; "
             "divide by 255, or pass a uint8 array, which is scaled by its type."
         )
-    return array
 
 
-def _scaled(array: NDArray[Any]) -> NDArray[Any]:
-    """Divide integers by the largest of their type; refuse those of which it is not known what white is."""
+def _require_white(array: NDArray[Any]) -> None:
+    """Refuse integers of which it is not known what white is."""
     low, high = int(array.min()), int(array.max())
     if array.dtype.name not in _SCALED or (array.dtype.name == "uint16" and high <= 255):
         advice = "convert 8-bit pictures with images.astype('uint8')" if low >= 0 and high <= 255 else "divide by white"
@@ -45,7 +59,6 @@ def _scaled(array: NDArray[Any]) -> NDArray[Any]:
             f"Face images of integers must be uint8 or uint16. Got {array.dtype.name} with values from {low} to "
             f"{high}; {advice}."
         )
-    return array / np.iinfo(array.dtype.name).max
 
 
 def unmasked(values: Any, what: str) -> NDArray[Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Literal
 
 import cv2
 import numpy as np
 
+from ksame import scratch
 from ksame.arrays import FloatArray
 from ksame.errors import InputError, KsameWarning
 from ksame.faces.faceset import FaceSet
@@ -24,20 +25,36 @@ APART = "pairs of nearly equal photographs under two names count as different pe
 """What a certificate says where such names were kept."""
 
 _SIDE = 32  # longer side of the small copies, in pixels: what compression and scaling change is gone there
-_BLOCK = 2048
+_BLOCK = 512  # rows that are compared with others at a time
+_FURTHEST = (2.0 - 2.0 * ALIKE) ** 0.5 + 1e-6  # distance of two rows of length one that correlate
 
 
 def look_alikes(faces: FaceSet) -> list[tuple[int, int]]:
     """Return pairs of images of different subjects, each the lower index first, that are nearly one photograph."""
     plain = small_copies(faces)
-    mirrored = small_copies(faces.with_images(faces.images[:, :, ::-1]))
-    pairs = []
-    for start in range(0, len(faces), _BLOCK):
-        block = plain[start : start + _BLOCK]
-        alike = np.maximum(block @ plain.T, block @ mirrored.T) >= ALIKE
-        alike &= faces.subjects[start : start + _BLOCK, None] != faces.subjects[None, :]
-        pairs += [(start + int(i), int(j)) for i, j in np.argwhere(alike) if start + i < j]
-    return pairs
+    near = {*_near(plain, plain), *_near(plain, small_copies(faces, mirrored=True))}
+    return sorted((i, j) for i, j in near if faces.subjects[i] != faces.subjects[j])
+
+
+def _near(ours: FloatArray, theirs: FloatArray) -> Iterator[tuple[int, int]]:
+    """Yield pairs of a row of ours and a later one of theirs that correlate.
+
+    Both are laid out along the direction in which they differ most: rows further apart there cannot correlate.
+    """
+    sample = ours[:: max(1, len(ours) // _BLOCK)]
+    direction = np.linalg.svd(sample - sample.mean(axis=0), full_matrices=False)[2][0]
+    here, there = ours @ direction, theirs @ direction
+    order, across = np.argsort(here), np.argsort(there)
+    for start in range(0, len(ours), _BLOCK):
+        block = order[start : start + _BLOCK]
+        reach = (here[block[0]] - _FURTHEST, here[block[-1]] + _FURTHEST)
+        window = across[slice(*np.searchsorted(there, reach, sorter=across))]
+        rows = ours[block]
+        for part in scratch.blocks(len(window), 8 * max(len(rows), rows.shape[1])):
+            others = window[part]
+            for i, j in np.argwhere(rows @ theirs[others].T >= ALIKE):
+                if block[i] < others[j]:
+                    yield int(block[i]), int(others[j])
 
 
 def one_name_each(faces: FaceSet, names: Names, *, settled: Collection[str] = ()) -> tuple[FaceSet, tuple[str, ...]]:
@@ -91,11 +108,15 @@ def _joined(faces: FaceSet, pairs: list[tuple[int, int]], kept: set[str]) -> lis
     return [find(str(subject)) for subject in faces.subjects]
 
 
-def small_copies(faces: FaceSet) -> FloatArray:
+def small_copies(faces: FaceSet, *, mirrored: bool = False) -> FloatArray:
     """Return small copies as rows of length one without brightness, so that products are correlations."""
-    _, height, width, _ = faces.shape
+    _, height, width, channels = faces.shape
     scale = min(1.0, _SIDE / max(height, width))
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    rows = np.stack([cv2.resize(image, size, interpolation=cv2.INTER_AREA).ravel() for image in faces.images])
-    centred = rows.astype(np.float64) - rows.mean(axis=1, keepdims=True)
-    return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-12))
+    rows = scratch.empty((len(faces), size[0] * size[1] * channels), np.float64)
+    for row, image in zip(rows, faces.images, strict=True):
+        shown = np.ascontiguousarray(image[:, ::-1]) if mirrored else image
+        small = cv2.resize(shown, size, interpolation=cv2.INTER_AREA).ravel()
+        centred = small.astype(np.float64) - small.mean()
+        row[:] = centred / max(float(np.linalg.norm(centred)), 1e-12)
+    return rows

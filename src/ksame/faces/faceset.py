@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ksame import scratch
 from ksame.arrays import ByteArray, FloatArray
 from ksame.errors import InputError
 from ksame.faces import checking
@@ -32,6 +33,7 @@ class FaceSet:
     images : ndarray of shape (n_faces, height, width, channels)
         RGB (three channels) or grey (one channel) in [0, 1]; kept as float32. Bytes (uint8) and uint16 are
         scaled by the largest value of their type; other integers are refused, since nobody knows what white is.
+        Many images are kept on disk, see :mod:`ksame.scratch`; a memory-mapped float32 file is used as it is.
     subjects : sequence of length n_faces
         Who is in each image, in their order; kept as strings. Nobody may be without a name.
     landmarks : ndarray of shape (n_faces, n_points, 2 or 3), optional
@@ -66,7 +68,7 @@ class FaceSet:
         attributes = {name: _read_only(values) for name, values in checking.labels(self.attributes, n).items()}
         landmarks = None if self.landmarks is None else _read_only(checking.points(self.landmarks, n))
         frozen: dict[str, Any] = {
-            "images": _read_only(np.array(images, dtype=np.float32)),
+            "images": _read_only(images),
             "subjects": _read_only(checking.people(self.subjects, n)),
             "landmarks": landmarks,
             "attributes": MappingProxyType(attributes),
@@ -117,7 +119,7 @@ class FaceSet:
         """Return the faces at ``indices``, in that order."""
         rows = checking.rows(indices, len(self))
         return FaceSet(
-            self.images[rows],
+            scratch.frozen(scratch.take(self.images, rows)),
             self.subjects[rows],
             None if self.landmarks is None else self.landmarks[rows],
             {name: values[rows] for name, values in self.attributes.items()},
@@ -151,7 +153,7 @@ class FaceSet:
 def quantise(images: ArrayLike) -> ByteArray:
     """Clip to [0, 1] and round to 8 bits, the form in which every face is released."""
     source = np.asarray(images)
-    rounded = np.empty(source.shape, dtype=np.uint8)
+    rounded = scratch.empty(source.shape, np.uint8)
     for start in range(0, len(source), _BLOCK):  # doubles of a whole set would take eight times its bytes
         rows = slice(start, start + _BLOCK)
         rounded[rows] = np.rint(np.clip(source[rows].astype(np.float64), 0.0, 1.0) * 255.0)
@@ -169,9 +171,12 @@ def subject_means(codes: FloatArray, subjects: Sequence[Any] | NDArray[Any]) -> 
     """
     who, index = np.unique(np.asarray(subjects), return_inverse=True)
     if len(who) == len(codes):
-        means = np.empty_like(codes)
-        means[index] = codes
-        return means, who
-    means = np.zeros((len(who), codes.shape[1]))
+        return scratch.take(codes, np.argsort(index, kind="stable")), who
+    means = scratch.empty((len(who), codes.shape[1]), np.float64)
+    counts = np.bincount(index)[:, None]
+    for part in scratch.blocks(len(who), scratch.row_size(means)):
+        means[part] = 0.0
     np.add.at(means, index, codes)
-    return means / np.bincount(index)[:, None], who
+    for part in scratch.blocks(len(who), scratch.row_size(means)):
+        means[part] /= counts[part]
+    return means, who

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame import scratch
 from ksame.errors import InputError, NotRegisteredError, PrivacyWarning
 from ksame.faces.faceset import FaceSet
 from ksame.faces.landmarks import EYES_AND_NOSE
@@ -77,11 +78,28 @@ def load_folder(
     """
     folder = Path(folder)
     entries = list_entries(folder, labels)
-    read, unreadable = read_each(
-        entries, lambda entry, picture: (entry, picture), skip_unreadable=skip_unreadable, progress=progress
+    located = all(entry.points is not None for entry in entries)
+    stack = _Stack(len(entries), template if located else None)
+    kept, unreadable = read_each(entries, stack.add, skip_unreadable=skip_unreadable, progress=progress)
+    if template is not None and not located:
+        raise InputError(
+            f"{folder}: registration needs the eyes and the nose of every face. "
+            f"Give labels.csv the columns {', '.join(_POINT_COLUMNS)}."
+        )
+    if stack.error is not None:
+        raise stack.error
+    if len(stack.sizes) == 1:
+        points = np.stack(stack.points) if located else None
+        return Loaded(gather(folder, kept, stack.images(), points), unreadable)
+    if located:
+        usual = Template.eyes_and_nose()
+        return load_folder(folder, labels=labels, template=usual, skip_unreadable=skip_unreadable, progress=progress)
+    sizes = sorted(stack.sizes)
+    listed = ", ".join(f"{w}x{h}" for w, h in sizes[:5]) + (" ..." if len(sizes) > 5 else "")
+    raise NotRegisteredError(
+        f"{folder}: registered faces must have one size, found {len(sizes)} ({listed}). "
+        "Give landmarks in labels.csv so that they can be registered, or crop them to one size."
     )
-    kept, pictures = [entry for entry, _ in read], [picture for _, picture in read]
-    return Loaded(_assemble(folder, pictures, kept, template), unreadable)
 
 
 def list_entries(folder: Path, labels: StrPath | None = None) -> list[Entry]:
@@ -127,32 +145,53 @@ def _read(take: Callable[[Entry, NDArray[np.float32]], T], entry: Entry) -> T:
     return take(entry, read_image(entry.path))
 
 
-def _assemble(
-    folder: Path, pictures: list[NDArray[np.float32]], entries: list[Entry], template: Template | None
-) -> FaceSet:
-    if any(p.shape[2] == 3 for p in pictures):
-        pictures = [np.repeat(p, 3, axis=2) if p.shape[2] == 1 else p for p in pictures]
-    sizes = sorted({(p.shape[1], p.shape[0]) for p in pictures})
-    located = [entry.points for entry in entries if entry.points is not None]
-    points = np.stack(located) if len(located) == len(entries) else None
-    if template is None and len(sizes) > 1 and points is not None:
-        template = Template.eyes_and_nose()
-    if template is not None:
-        if points is None:
-            raise InputError(
-                f"{folder}: registration needs the eyes and the nose of every face. "
-                f"Give labels.csv the columns {', '.join(_POINT_COLUMNS)}."
-            )
-        registered = [_registered(e, p, q, template) for e, p, q in zip(entries, pictures, points, strict=True)]
-        pictures = [face for face, _ in registered]
-        points = np.stack([move.apply(q) for (_, move), q in zip(registered, points, strict=True)])
-    elif len(sizes) > 1:
-        listed = ", ".join(f"{w}x{h}" for w, h in sizes[:5]) + (" ..." if len(sizes) > 5 else "")
-        raise NotRegisteredError(
-            f"{folder}: registered faces must have one size, found {len(sizes)} ({listed}). "
-            "Give landmarks in labels.csv so that they can be registered, or crop them to one size."
-        )
-    return gather(folder, entries, np.stack(pictures), points)
+class _Stack:
+    """Pictures of one size on top of one another, registered as they come where there is a template for it.
+
+    Nothing is kept of pictures once a second size was seen, nor after one that cannot be registered.
+    """
+
+    def __init__(self, n: int, template: Template | None) -> None:
+        self.n, self.template = n, template
+        self.sizes: set[tuple[int, int]] = set()
+        self.points: list[NDArray[np.float64]] = []
+        self.error: InputError | None = None
+        self._images: NDArray[np.float32] | None = None
+        self._count = 0
+
+    def add(self, entry: Entry, picture: NDArray[np.float32]) -> Entry:
+        """Lay a picture on top; grey ones among coloured ones become coloured."""
+        points = entry.points
+        if self.template is not None and points is not None and self.error is None:
+            try:
+                picture, move = _registered(entry, picture, points, self.template)
+                points = move.apply(points)
+            except InputError as error:
+                self.error = error
+        self.sizes.add((picture.shape[1], picture.shape[0]))
+        if len(self.sizes) > 1 or self.error is not None:
+            self._images = None
+            return entry
+        self._require_room(picture.shape)[self._count] = picture
+        self._count += 1
+        if points is not None:
+            self.points.append(points)
+        return entry
+
+    def _require_room(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        """Return the stack, with three channels from the first picture on that has them."""
+        before = self._images
+        if before is None or before.shape[3] < shape[2]:
+            self._images = scratch.empty((self.n, *shape), np.float32)
+            for part in scratch.blocks(0 if before is None else self._count, 4 * int(np.prod(shape))):
+                self._images[part] = before[part]  # type: ignore[index]  # there are none without it
+        assert self._images is not None  # noqa: S101 -- made above
+        return self._images
+
+    def images(self) -> NDArray[np.float32]:
+        """Return the pictures, (n, height, width, channels); none can be added any more."""
+        assert self._images is not None  # noqa: S101 -- asked for only where there are pictures
+        return scratch.frozen(self._images)[: self._count]
 
 
 def gather(folder: Path, entries: Sequence[Entry], images: NDArray[Any], points: NDArray[Any] | None) -> FaceSet:

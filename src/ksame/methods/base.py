@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ksame.arrays import FloatArray, IntArray
 from ksame.faces.faceset import subject_means
-from ksame.methods.grouping import squared_distances
+from ksame.methods.grouping import Neighbours
 from ksame.privacy.models import PrivacyModel
 from ksame.progress import Progress, silent
 from ksame.spaces.reference import FaceModels
@@ -81,9 +81,9 @@ class Problem:
         return replace(self, codes=codes, subjects=who, strata=None, landmarks=None, distance_codes=distance)
 
     @cached_property
-    def squared_distances(self) -> FloatArray:
-        """(n_faces, n_faces) squared distances in the coding where neighbours are sought; computed once."""
-        return squared_distances(self.codes if self.distance_codes is None else self.distance_codes)
+    def neighbours(self) -> Neighbours:
+        """The codes among which neighbours are sought."""
+        return Neighbours(self.codes if self.distance_codes is None else self.distance_codes)
 
     def take(self, rows: IntArray) -> Problem:
         """Return the problem of some of the faces, against the same reference."""

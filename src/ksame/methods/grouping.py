@@ -1,15 +1,50 @@
 """Who shares a face with whom: partitions of n faces into groups of at least k.
 
-Everything here works on the matrix of squared distances alone, so it serves any coding. The privacy of k-Same does not
-depend on the grouping (Newton et al. 2005, section 4.2: it is microaggregation); only the loss does.
+The privacy of k-Same does not depend on the grouping (Newton et al. 2005, section 4.2: it is microaggregation); only
+the loss does. Inside a leaf everything works on the matrix of squared distances alone. A set that does not fit into one
+leaf is cut into several, and the groups that lost most by the cuts are formed again across them.
 """
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from ksame import scratch
 from ksame.arrays import FloatArray, IntArray
 from ksame.errors import parameter_error
+from ksame.methods.cutting import cut
 
 STRATEGIES = ("greedy", "mdav", "greedy+refine", "mdav+refine")
+
+LEAF = 2048
+"""Faces that are grouped together, all against all; more only where k asks for it. Time and memory grow with the square
+of it, and beyond it in step with the number of faces."""
+
+_GROUPS = 4  # that a leaf holds at least, however large k is
+_AGAIN = 0.25  # of the groups of a leaf, those that lose most, are formed again with those of other leaves
+_TILE = 256  # rows and columns of the distances that are worked on at a time: what fits into a cache
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Neighbours:
+    """Codes of shape (n, n_features), among which neighbours are sought; their distances are computed once."""
+
+    codes: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def distances(self) -> FloatArray:
+        """Squared distances, (n, n): only for as many faces as a leaf holds."""
+        return squared_distances(np.asarray(self.codes, dtype=np.float64))
+
+    def take(self, rows: IntArray) -> Neighbours:
+        """Return some of the rows; itself where it is all of them, with the distances that are known."""
+        return self if len(rows) == len(self) else Neighbours(scratch.doubles(self.codes, rows))
 
 
 def squared_distances(codes: FloatArray) -> FloatArray:
@@ -21,25 +56,39 @@ def squared_distances(codes: FloatArray) -> FloatArray:
     centre = codes.mean(axis=0)
     offset = float(centre @ centre)
     if offset > 100.0 * (float(np.vdot(codes, codes)) / len(codes) - offset):
-        codes = codes - centre  # an origin far from all faces would cost digits; a near one is not worth a copy
-    gram = codes @ codes.T
-    squares = np.diag(gram)
-    distances = squares[:, None] + squares[None, :] - 2.0 * gram
-    distances = np.maximum((distances + distances.T) / 2.0, 0.0)
-    np.fill_diagonal(distances, 0.0)
-    largest = distances.max()
+        codes = scratch.doubles(
+            codes, origin=centre
+        )  # an origin far from all faces would cost digits; a near one is not worth a copy
+    distances = np.asarray(codes @ codes.T)
+    squares = np.diag(distances).copy()
+    tiles = [slice(start, start + _TILE) for start in range(0, len(codes), _TILE)]
+    largest = 0.0
+    for number, a in enumerate(tiles):
+        for b in tiles[number:]:
+            above = squares[a, None] + squares[None, b] - 2.0 * distances[a, b]
+            below = squares[b, None] + squares[None, a] - 2.0 * distances[b, a]
+            both = np.maximum((above + below.T) / 2.0, 0.0)
+            if a == b:
+                np.fill_diagonal(both, 0.0)
+            largest = max(largest, float(both.max()))
+            distances[a, b], distances[b, a] = both, both.T
     if largest > 0:
-        distances = np.round(distances, decimals=10 - int(np.ceil(np.log10(largest))))
-    return np.asarray(distances)
+        digits = 10 - int(np.ceil(np.log10(largest)))
+        for a in tiles:
+            np.round(distances[a], decimals=digits, out=distances[a])
+    return distances
 
 
-def partition(distances: FloatArray, k: int, strategy: str, rng: np.random.Generator) -> IntArray:
+def partition(people: Neighbours, k: int, strategy: str, rng: np.random.Generator) -> IntArray:
     """Split n faces into groups of k to 2k-1.
+
+    As many faces as fit into a leaf are grouped together. More are cut into leaves of near faces first; the quarter of
+    the groups of each leaf that lose most, which are those at its borders and those of its last faces, is formed again
+    with the same quarters of all other leaves, until these fit into one leaf.
 
     Parameters
     ----------
-    distances : ndarray of shape (n, n)
-        Squared distances.
+    people : Neighbours
     k : int
         In [2, n].
     strategy : {"greedy", "mdav", "greedy+refine", "mdav+refine"}
@@ -51,12 +100,38 @@ def partition(distances: FloatArray, k: int, strategy: str, rng: np.random.Gener
     """
     if strategy not in STRATEGIES:
         raise parameter_error("grouping", "k-Same", f"one of {', '.join(STRATEGIES)}", strategy)
-    n = len(distances)
+    n, leaf = len(people), max(LEAF, _GROUPS * k)
     if not 2 <= k <= n:
         raise parameter_error("k", "k-Same", f"an integer in [2, number of subjects = {n}]", k)
+    labels = np.full(n, -1, dtype=np.intp)
+    groups = 0
+    rows = np.arange(n)
+    while len(rows):
+        leaves = cut(people.codes, rows, -(-len(rows) // leaf))
+        for faces in leaves:
+            near = people.take(faces)
+            found = _together(near.distances, k, strategy, rng)
+            settled = found if len(leaves) == 1 else _settled(near.codes, found)
+            labels[faces] = np.where(settled < 0, -1, settled + groups)
+            groups += int(settled.max()) + 1
+        rows = np.flatnonzero(labels < 0)
+    return labels
+
+
+def _together(distances: FloatArray, k: int, strategy: str, rng: np.random.Generator) -> IntArray:
+    """Group the faces of one leaf."""
     start, _, then = strategy.partition("+")
     labels = greedy(distances, k, rng) if start == "greedy" else mdav(distances, k)
     return refine(distances, labels, k) if then else labels
+
+
+def _settled(codes: FloatArray, labels: IntArray) -> IntArray:
+    """Return the groups that stay, numbered anew; -1 for the faces of those that lose most for each face."""
+    loss = group_losses(codes, labels) / np.bincount(labels)
+    stay = len(loss) - int(_AGAIN * len(loss))
+    number = np.full(len(loss), -1, dtype=np.intp)
+    number[np.sort(np.argsort(loss, kind="stable")[:stay])] = np.arange(stay)
+    return number[labels]
 
 
 def greedy(distances: FloatArray, k: int, rng: np.random.Generator) -> IntArray:
@@ -136,7 +211,7 @@ class _Search:
         # sums[i, g]: squared distances from face i to the members of group g; inner[g]: over ordered pairs inside g.
         self.sums = distances @ np.eye(len(self.sizes))[labels]
         self.inner = np.bincount(labels, weights=self.sums[np.arange(len(labels)), labels])
-        self.worth = 1e-9 * max(sse(distances, labels), 1e-300)
+        self.worth = 1e-9 * max(float((self.inner / self.sizes).sum()) / 2.0, 1e-300)
 
     def improve(self, face: int) -> bool:
         """Make the most useful move or swap of ``face``, if any helps."""
@@ -194,7 +269,7 @@ def members(labels: IntArray) -> list[IntArray]:
 def group_means(codes: FloatArray, labels: IntArray) -> FloatArray:
     """Return the mean row of every group, (n_groups, n_features)."""
     groups = members(labels)
-    means = np.empty((len(groups), codes.shape[1]))
+    means = scratch.empty((len(groups), codes.shape[1]), np.float64)
     for mean, group in zip(means, groups, strict=True):
         mean[:] = codes[group[0]]
         for face in group[1:]:
@@ -203,6 +278,15 @@ def group_means(codes: FloatArray, labels: IntArray) -> FloatArray:
     return means
 
 
-def sse(distances: FloatArray, labels: IntArray) -> float:
+def group_losses(codes: FloatArray, labels: IntArray) -> FloatArray:
+    """Return, of every group, the sum of squared distances of its faces to their mean, (n_groups,)."""
+    means = group_means(codes, labels)
+    losses = np.zeros(len(means))
+    for rows in scratch.blocks(len(codes), codes.shape[1] * 8):
+        np.add.at(losses, labels[rows], ((codes[rows] - means[labels[rows]]) ** 2).sum(axis=1))
+    return losses
+
+
+def sse(codes: FloatArray, labels: IntArray) -> float:
     """Return the sum of squared distances of every face to the mean of its group."""
-    return float(sum(distances[np.ix_(group, group)].sum() / (2.0 * len(group)) for group in members(labels)))
+    return float(group_losses(codes, labels).sum())

@@ -10,7 +10,7 @@ import numpy as np
 from ksame.arrays import FloatArray, IntArray
 from ksame.errors import GuaranteeError, UsageError, parameter_error
 from ksame.methods.base import Outcome, Problem
-from ksame.methods.grouping import STRATEGIES, group_means, partition, sse
+from ksame.methods.grouping import STRATEGIES, group_means, members, partition, sse
 from ksame.parameters import Parameters, parameter
 from ksame.privacy.models import KAnonymity
 from ksame.progress import Progress, silent
@@ -52,7 +52,7 @@ class KSame(Parameters):
         n = len(people)
         if n < self.k:
             raise parameter_error("k", self.name, f"an integer in [2, number of subjects = {n}]", self.k)
-        labels = partition(people.squared_distances, self.k, self.grouping, rng)
+        labels = partition(people.neighbours, self.k, self.grouping, rng)
         outcome = (_collapsed if problem.strata is None else _aligned)(problem, people, labels)
         return outcome if self.surrogate == "mean" else _with_strangers(outcome, problem, rng)
 
@@ -67,7 +67,7 @@ def _collapsed(problem: Problem, people: Problem, labels: IntArray) -> Outcome:
         [images[str(subject)] for subject in people.subjects],
         KAnonymity(int(sizes.min())),
         labels,
-        figures={"loss_sse": sse(people.squared_distances, labels), "mean_group": float(sizes.mean())},
+        figures={"loss_sse": sse(people.neighbours.codes, labels), "mean_group": float(sizes.mean())},
     )
 
 
@@ -81,18 +81,18 @@ def _aligned(problem: Problem, people: Problem, labels: IntArray) -> Outcome:
     sources: list[list[int]] = []
     groups: list[int] = []
     sizes: list[int] = []
-    for group in np.unique(labels):
-        members = [images[str(s)] for s in people.subjects[labels == group]]
-        held = [set(problem.strata[m]) for m in members]
+    for group, rows_of_group in enumerate(members(labels)):
+        found = [images[str(s)] for s in people.subjects[rows_of_group]]
+        held = [set(problem.strata[m]) for m in found]
         common = set.intersection(*held)
         for label in sorted(common):
-            matching = [[i for i in m if problem.strata[i] == label] for m in members]
+            matching = [[i for i in m if problem.strata[i] == label] for m in found]
             surrogates.append(np.mean([problem.codes[m].mean(axis=0) for m in matching], axis=0))
-            rows += [len(surrogates) - 1] * len(members)
+            rows += [len(surrogates) - 1] * len(found)
             sources += matching
-            groups += [int(group)] * len(members)
-        sizes.append(len(members))
-        for m in members:
+            groups += [group] * len(found)
+        sizes.append(len(found))
+        for m in found:
             withheld.update(
                 {i: "not every member of its group has this label" for i in m if problem.strata[i] not in common}
             )
@@ -118,8 +118,7 @@ def _with_strangers(outcome: Outcome, problem: Problem, rng: np.random.Generator
     assert outcome.groups is not None  # noqa: S101 -- k-Same always has groups
     surrogates = outcome.surrogates.copy()
     seeds = {int(group): int(rng.integers(2**63)) for group in np.unique(outcome.groups)}
-    for row in range(len(surrogates)):
-        copies = np.flatnonzero(outcome.rows == row)
+    for row, copies in enumerate(members(outcome.rows)):
         faces = [i for c in copies.tolist() for i in outcome.sources[c]]
         own = np.random.default_rng(seeds[int(outcome.groups[copies[0]])])
         surrogates[row] = problem.stranger(problem.codes[faces], own)

@@ -6,10 +6,16 @@ changes nothing. No promise speaks of either, so one guard does for all of them.
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from typing import Any
 
-from ksame.arrays import ByteArray
-from ksame.privacy.models import Evidence, patterns
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame import scratch
+from ksame.arrays import ByteArray, FloatArray, IntArray
+from ksame.faces.faceset import quantise
+from ksame.privacy.models import Evidence, copies_of, patterns
 
 GREY_LEVELS = 2.0
 """Root mean square difference, of 255, below which a released face is an original: what saving as JPEG changes."""
@@ -19,29 +25,40 @@ SHARE = 0.1
 median distance from an original to the nearest one of somebody else."""
 
 
-def too_near(evidence: Evidence, originals: ByteArray) -> dict[int, str]:
+def too_near(evidence: Evidence, originals: NDArray[Any]) -> dict[int, str]:
     """Return released faces that are nearly one of the originals they stand for, and why they must not be shown.
 
     Parameters
     ----------
-    originals : ndarray of shape (n_originals, height, width, channels), uint8
-        The images themselves; bytes are compared where they have the size of the released faces.
+    originals : ndarray of shape (n_originals, height, width, channels)
+        The images themselves, in [0, 1]; bytes are compared where they have the size of the released faces.
     """
-    pattern = patterns(evidence.released)
     close = SHARE * 4.0 * evidence.originals.scale()
     found: dict[int, str] = {}
-    for p in range(int(pattern.max()) + 1):
-        copies = np.flatnonzero(pattern == p).tolist()
-        sources = sorted({i for c in copies for i in evidence.sources[c]})
-        face = evidence.released[copies[0]]
+    for shown in copies_of(patterns(evidence.released)):
+        copies = shown.tolist()
+        sources = np.array(sorted({i for c in copies for i in evidence.sources[c]}), dtype=np.intp)
+        face, code = evidence.released[copies[0]], evidence.codes[copies[0]]
         reason = None
-        if face.shape == originals.shape[1:]:
-            difference = originals[sources].astype(np.float64) - face
-            if np.sqrt((difference**2).mean(axis=(1, 2, 3))).min() < GREY_LEVELS:
-                reason = f"differs from one original by less than {GREY_LEVELS:g} grey levels"
-        apart = np.linalg.norm(evidence.originals.codes[sources] - evidence.codes[copies[0]], axis=1).min()
-        if reason is None and apart < close:
+        if face.shape == originals.shape[1:] and _grey_levels(originals, sources, face) < GREY_LEVELS:
+            reason = f"differs from one original by less than {GREY_LEVELS:g} grey levels"
+        elif _distance(evidence.originals.codes, sources, code) < close:
             reason = f"is nearer to one original than {SHARE:g} of the distance between people"
         if reason is not None:
             found.update(dict.fromkeys(copies, reason))
     return found
+
+
+def _grey_levels(originals: NDArray[Any], sources: IntArray, face: ByteArray) -> float:
+    """Return the smallest root mean square difference between a face and its originals."""
+    smallest = math.inf
+    for part in scratch.blocks(len(sources), face.size * 8):
+        difference = quantise(originals[sources[part]]).astype(np.float64) - face
+        smallest = min(smallest, float(np.sqrt((difference**2).mean(axis=(1, 2, 3))).min()))
+    return smallest
+
+
+def _distance(codes: FloatArray, sources: IntArray, code: FloatArray) -> float:
+    """Return the smallest distance between a code and those of its originals."""
+    parts = scratch.blocks(len(sources), scratch.row_size(codes))
+    return min(float(np.linalg.norm(codes[sources[part]] - code, axis=1).min()) for part in parts)

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ksame.privacy.rounding import rough
@@ -38,9 +37,10 @@ def homogeneity(shared: NDArray[Any], labels: Sequence[str]) -> dict[str, float]
     >>> homogeneity(np.array([0, 0, 0, 1, 1, 1]), ["F", "F", "F", "F", "M", "M"])
     {'smallest_label_diversity': 1, 'label_homogeneity': 0.83, 'label_by_chance': 0.67}
     """
-    counts = [
-        Counter(label for label, of in zip(labels, shared, strict=True) if of == face) for face in np.unique(shared)
-    ]
+    behind: dict[int, Counter[str]] = {}
+    for face, label in zip(shared.tolist(), labels, strict=True):
+        behind.setdefault(face, Counter())[label] += 1
+    counts = list(behind.values())
     guessed = sum(max(each.values()) for each in counts)
     return {
         "smallest_label_diversity": min(len(each) for each in counts),

@@ -13,7 +13,6 @@ import json
 import os
 import secrets
 import sys
-from collections import defaultdict
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -23,7 +22,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.arrays import FloatArray
+from ksame import scratch
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import InputError, OutputError
 from ksame.faces.faceset import FaceSet, quantise
 from ksame.faces.landmarks import eyes_and_nose
@@ -60,11 +60,11 @@ class Ledger:
         self.folder = default_folder() if folder is None else Path(folder)
         self.file = self.folder / "released.jsonl"
 
-    def prints(self, faces: FaceSet) -> tuple[str, ...]:
+    def prints(self, faces: FaceSet, rows: IntArray | None = None) -> tuple[str, ...]:
         """Return the keyed hashes of every picture: the bands one after the other, then that of all its bytes.
 
-        Raises OSError when no key can be made, where there is no ledger yet. Raises InputError when there is, or may
-        be, a ledger whose key is gone or cannot be read.
+        With ``rows``, of these pictures only. Raises OSError when no key can be made, where there is no ledger yet.
+        Raises InputError when there is, or may be, a ledger whose key is gone or cannot be read.
         """
         try:
             key = self._key()
@@ -74,27 +74,28 @@ class Ledger:
             raise InputError(f"{self.folder / 'key'}: {_CANNOT} ({error.strerror}). {_NEXT}") from error
         seed = int.from_bytes(blake2b(b"directions", key=key).digest(), "big")
         directions = np.random.default_rng(seed).standard_normal((_PATCH.width * _PATCH.height, _BANDS * _BITS))
-        bits = (_patches(faces) @ directions > 0).reshape(len(faces), _BANDS, _BITS)
-        words = bits @ (1 << np.arange(_BITS))
-        return tuple(
-            "".join(_hash(b"%d %d" % (band, word), key, _TOKEN) for band, word in enumerate(row))
-            + _hash(face.tobytes(), key, _EXACT)
-            for row, face in zip(words, quantise(faces.images), strict=True)
-        )
+        wanted = np.arange(len(faces)) if rows is None else rows
+        found: list[str] = []
+        for part in scratch.blocks(len(wanted), scratch.row_size(faces.images) + 8 * len(directions)):
+            some = faces.take(wanted[part])
+            bits = (_patches(some) @ directions > 0).reshape(len(some), _BANDS, _BITS)
+            words = bits @ (1 << np.arange(_BITS))
+            found += (
+                "".join(_hash(b"%d %d" % (band, word), key, _TOKEN) for band, word in enumerate(row))
+                + _hash(face.tobytes(), key, _EXACT)
+                for row, face in zip(words, quantise(some.images), strict=True)
+            )
+        return tuple(found)
 
     def earlier(self, prints: Sequence[str], digest: str) -> int:
         """Return how many of these pictures are in a release other than the one with this digest.
 
         Raises InputError when a line cannot be read: what cannot be asked must not count as a no.
         """
-        known: dict[str, set[int]] = defaultdict(set)
-        number = 0
-        for record in self._records():
-            for old in record["faces"] if record["release"] != digest else ():
-                number += 1
-                for token in _tokens(old):
-                    known[token].add(number)
-        return sum(_is_known(_tokens(new), known) for new in prints)
+        known = [face for record in self._records() if record["release"] != digest for face in record["faces"]]
+        exact = {face[-_EXACT:] for face in known}
+        bands = _Bands([face[:-_EXACT] for face in known if len(face) > _EXACT])
+        return sum(new[-_EXACT:] in exact or bands.know(new[:-_EXACT]) for new in prints)
 
     def record(self, prints: Sequence[str], digest: str) -> None:
         """Remember these pictures as released; a line that cannot be written whole is taken back."""
@@ -170,23 +171,30 @@ def _hash(content: bytes, key: bytes, digits: int) -> str:
     return blake2b(content, key=key, digest_size=digits // 2).hexdigest()
 
 
-def _tokens(face: str) -> list[str]:
-    """Return the hash of all bytes, then the bands, each with its number; pictures of ksame 0.1 have no bands."""
-    bands = face[:-_EXACT]
-    return [face[-_EXACT:], *(f"{i}:{bands[i : i + _TOKEN]}" for i in range(0, len(bands), _TOKEN))]
+class _Bands:
+    """Pictures by their bands, sorted in each: who shares how many bands with another is found without a search.
+
+    Pictures that ksame 0.1 remembered have no bands, and are known by all their bytes only.
+    """
+
+    def __init__(self, pictures: Sequence[str]) -> None:
+        words = np.array([_words(picture) for picture in pictures], dtype=np.uint16).reshape(-1, _BANDS)
+        self._order = np.argsort(words, axis=0, kind="stable").T.astype(np.int32)
+        every = np.arange(1 << (4 * _TOKEN))
+        self._starts = [np.searchsorted(np.sort(column), every).astype(np.int32) for column in words.T]
+
+    def know(self, picture: str) -> bool:
+        """Tell whether enough bands of some picture are those of this one."""
+        sharing = []
+        for order, starts, word in zip(self._order, self._starts, _words(picture), strict=True):
+            end = len(order) if word + 1 == len(starts) else starts[word + 1]
+            sharing.append(order[starts[word] : end])
+        return bool(np.bincount(np.concatenate(sharing), minlength=1).max() >= _ALIKE)
 
 
-def _is_known(tokens: Sequence[str], known: dict[str, set[int]]) -> bool:
-    exact, *bands = tokens
-    if exact in known:
-        return True
-    agreeing: dict[int, int] = defaultdict(int)
-    for token in bands:
-        for number in known.get(token, ()):
-            agreeing[number] += 1
-            if agreeing[number] >= _ALIKE:
-                return True
-    return False
+def _words(bands: str) -> list[int]:
+    """Return the bands of a picture as numbers."""
+    return [int(bands[i : i + _TOKEN], 16) for i in range(0, len(bands), _TOKEN)]
 
 
 def _patches(faces: FaceSet) -> FloatArray:

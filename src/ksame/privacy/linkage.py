@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 from pydantic import Field
 
+from ksame import scratch
 from ksame.arrays import ByteArray
 from ksame.errors import InputError, UsageError
 from ksame.faces.reading import StrPath, decode_png
@@ -124,7 +125,8 @@ class Linkage(LinkTable):
         missing = [face.released for face in self.faces if face.face not in known]
         if missing:
             raise InputError(f"The link table does not hold the face {missing[0]}; use the copy that was written.")
-        return np.stack([known[str(face.face)] for face in self.faces])
+        numbers = {key: i for i, key in enumerate(known)}
+        return scratch.take(np.stack(list(known.values())), [numbers[str(face.face)] for face in self.faces])
 
     def before(self) -> Linkage | None:
         """Return what this release was added to; None for the first of a series."""
@@ -157,9 +159,9 @@ def count_faces(faces: Sequence[LinkedFace], waiting: Sequence[WithheldFace]) ->
     }
 
 
-def sealed(files: Iterable[bytes]) -> dict[str, str]:
-    """Return PNG files in base64 by their SHA-256, each once."""
-    return {sha256(data).hexdigest(): b64encode(data).decode("ascii") for data in dict.fromkeys(files)}
+def sealed(file: bytes) -> str:
+    """Return a PNG file in base64, as it is kept under its SHA-256."""
+    return b64encode(file).decode("ascii")
 
 
 def _opened(key: str, text: str) -> ByteArray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from typing import Any, ClassVar
 
 import numpy as np
@@ -116,9 +117,19 @@ class PrivacyModel(ABC):
 
 def patterns(released: ByteArray) -> NDArray[np.intp]:
     """Number the distinct byte patterns: equal numbers for released faces that are equal in every byte."""
-    rows = released.reshape(len(released), -1)
-    packed = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1]))).ravel()
-    return np.asarray(np.unique(packed, return_inverse=True)[1]).reshape(-1)
+    numbers: dict[bytes, int] = {}
+    return np.array([numbers.setdefault(digest, len(numbers)) for digest in digests(released)], dtype=np.intp)
+
+
+def digests(faces: ByteArray) -> list[bytes]:
+    """Return the SHA-256 of the bytes of every face: equal for equal faces, and as good as only for them."""
+    return [sha256(face.tobytes()).digest() for face in faces]
+
+
+def copies_of(pattern: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Return, for every pattern in the order of their numbers, the faces that show it."""
+    order = np.argsort(pattern, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(pattern[order])) + 1)
 
 
 @dataclass(frozen=True)
@@ -180,9 +191,7 @@ class KAnonymity(PrivacyModel):
     def check(self, evidence: Evidence) -> list[Violation]:
         """Count the people behind each byte pattern, and the copies each of them has."""
         found = []
-        pattern = patterns(evidence.released)
-        for p in range(pattern.max() + 1):
-            copies = np.flatnonzero(pattern == p)
+        for copies in copies_of(patterns(evidence.released)):
             _, counts = np.unique(evidence.subjects[copies], return_counts=True)
             if len(counts) < self.real:
                 found.append(Violation(int(copies[0]), f"stands for {len(counts)} people, fewer than k = {self.real}"))
@@ -197,8 +206,8 @@ class KAnonymity(PrivacyModel):
 
     def measure(self, evidence: Evidence) -> dict[str, float]:
         """Return the size of the smallest group and the number of distinct faces."""
-        pattern = patterns(evidence.released)
-        sizes = [len(np.unique(evidence.subjects[pattern == p])) for p in range(pattern.max() + 1)]
+        shared = copies_of(patterns(evidence.released))
+        sizes = [len(np.unique(evidence.subjects[copies])) for copies in shared]
         return {"smallest_group": min(sizes), "largest_group": max(sizes), "distinct_faces": len(sizes)}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ksame.arrays import ByteArray
+from ksame import scratch
+from ksame.arrays import ByteArray, IntArray
 from ksame.errors import InputError, OutputError, PrivacyWarning, UsageError
 from ksame.faces.faceset import FaceSet
 from ksame.faces.reading import StrPath, decode_png, encode_png
 from ksame.faces.sheet import contact_sheet
-from ksame.files import build_folder
+from ksame.files import build_folder, sha256_of
 from ksame.privacy.certificate import Certificate
 from ksame.privacy.findings import FOLDER, NO_FILE, ODD, contents
 from ksame.privacy.ledger import Ledger
-from ksame.privacy.linkage import Linkage
-from ksame.privacy.models import KAnonymity
+from ksame.privacy.linkage import Linkage, sealed
+from ksame.privacy.models import KAnonymity, digests
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -65,22 +66,38 @@ def face_name(index: int) -> str:
     return f"faces/{index + 1:06d}.png"
 
 
-def release_order(faces: ByteArray) -> list[int]:
-    """Return the order of release: by the hash of their bytes, which tells nothing of the order of the originals."""
-    keys = [sha256(face.tobytes()).digest() for face in faces]
-    return sorted(range(len(faces)), key=lambda i: keys[i])
+def release_order(faces: ByteArray, rows: IntArray | None = None) -> list[int]:
+    """Return the order of release: by the hash of their bytes, which tells nothing of the order of the originals.
+
+    With ``rows``, copy i shows the face ``rows[i]``.
+    """
+    keys = digests(faces)
+    shown = range(len(faces)) if rows is None else rows.tolist()
+    return sorted(range(len(shown)), key=lambda i: keys[shown[i]])
 
 
-def encode_release(faces: ByteArray) -> dict[str, bytes]:
-    """Return the picture files of a release by name."""
-    found = {face_name(i): encode_png(face) for i, face in enumerate(faces)}
-    found[SHEET] = encode_png(contact_sheet(faces))
-    return found
+def encoded_files(faces: ByteArray) -> Iterator[tuple[str, bytes]]:
+    """Yield the picture files of a release with their names, one after the other.
+
+    Equal faces follow one another in a release, and are compressed once.
+    """
+    before, data = None, b""
+    for i, face in enumerate(faces):
+        if before is None or not np.array_equal(face, before):
+            before, data = face, encode_png(face)
+        yield face_name(i), data
+    yield SHEET, encode_png(contact_sheet(faces))
 
 
-def hashes_of(encoded: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the SHA-256 of every file."""
-    return {name: sha256(data).hexdigest() for name, data in encoded.items()}
+def encoded_once(faces: ByteArray, *, keep: bool) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the SHA-256 of every file of a release, and with ``keep`` the distinct faces for the link table."""
+    hashes: dict[str, str] = {}
+    kept: dict[str, str] = {}
+    for name, data in encoded_files(faces):
+        hashes[name] = sha256(data).hexdigest()
+        if keep and name != SHEET and hashes[name] not in kept:
+            kept[hashes[name]] = sealed(data)
+    return hashes, kept
 
 
 def write_release(
@@ -99,15 +116,15 @@ def write_release(
     """
     folder = Path(folder)
     require_free(folder, force=force)
-    pictures = encode_release(release.faces)
     with build_folder(folder) as building:
         (building / "faces").mkdir()
-        for name, data in pictures.items():
+        written = {CERTIFICATE: sha256(release.certificate.to_json()).hexdigest()}
+        for name, data in encoded_files(release.faces):
             (building / name).write_bytes(data)
+            written[name] = sha256(data).hexdigest()
         release.certificate.write(building / CERTIFICATE, key)
-        written = {**pictures, CERTIFICATE: release.certificate.to_json()}
-        for name, data in written.items():
-            if (building / name).read_bytes() != data:
+        for name, digest in written.items():
+            if sha256_of(building / name) != digest:
                 raise OutputError(f"{folder}: {name} does not read back as it was written; check the disk.")
     if release.prints:
         _remember(release)
@@ -130,18 +147,18 @@ def compared(release: Release, linkage: Linkage, faces: FaceSet, after: Linkage 
     Only pictures that a face stands for count: who waits was not released.
     """
     shown = {source for face in linkage.faces for source in face.sources}
-    ours = faces.take(np.isin(faces.names, list(shown))) if shown & set(faces.names) else None
-    if ours is None:  # of a series whose people have all left
+    ours = np.flatnonzero([name in shown for name in faces.names])
+    if not len(ours):  # of a series whose people have all left
         return release
     ledger = Ledger()
     try:
-        prints = ledger.prints(ours)
+        prints = ledger.prints(faces, ours)
     except OSError as error:
         warnings.warn(f"This release could not be remembered ({error}).", PrivacyWarning, stacklevel=3)
         return release
     if release.certificate.promise.model == KAnonymity.name:
         known = frozenset() if after is None else after.people
-        new = [one for one, subject in zip(prints, ours.subjects, strict=True) if str(subject) not in known]
+        new = [one for one, subject in zip(prints, faces.subjects[ours], strict=True) if str(subject) not in known]
         seen = ledger.earlier(new, release.certificate.digest)
         if seen:
             note = (
@@ -193,13 +210,19 @@ def read_faces(folder: Path, hashes: Mapping[str, str]) -> ByteArray:
     InputError
         When a file is no picture, or they are not of one size.
     """
-    faces = []
-    for name in sorted(hashes):
-        if name.startswith("faces/") and hashes[name] not in ODD:
-            try:
-                faces.append(decode_png((folder / name).read_bytes()))
-            except InputError as error:
-                raise InputError(f"{folder / name}: {error}") from error
-    if not faces or len({face.shape for face in faces}) != 1:
-        raise InputError(f"{folder}: expected released faces of one size in faces/, found {len(faces)} files.")
-    return np.stack(faces)
+    names = [name for name in sorted(hashes) if name.startswith("faces/") and hashes[name] not in ODD]
+    faces: ByteArray | None = None
+    several = False
+    for i, name in enumerate(names):
+        try:
+            face = decode_png((folder / name).read_bytes())
+        except InputError as error:
+            raise InputError(f"{folder / name}: {error}") from error
+        if faces is None:
+            faces = scratch.empty((len(names), *face.shape), np.uint8)
+        several = several or face.shape != faces.shape[1:]
+        if not several:
+            faces[i] = face
+    if faces is None or several:
+        raise InputError(f"{folder}: expected released faces of one size in faces/, found {len(names)} files.")
+    return faces

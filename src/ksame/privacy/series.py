@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ksame import scratch
 from ksame.arrays import ByteArray
 from ksame.errors import GuaranteeError, InputError, UsageError
 from ksame.faces.faceset import FaceSet
 from ksame.privacy.certificate import Certificate, Check, Counts, MethodRecord, PromiseRecord, Series, release_digest
-from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, count_faces, sealed
+from ksame.privacy.linkage import Linkage, LinkedFace, PastRelease, WithheldFace, count_faces
 from ksame.privacy.models import Evidence, KAnonymity
-from ksame.privacy.release import Release, encode_release, face_name, hashes_of, release_order
+from ksame.privacy.release import Release, encoded_once, face_name, release_order
 from ksame.version import software
 
 NEWER = "the face of this person is repeated from an earlier release; newer pictures are not used"
@@ -74,9 +75,8 @@ def continued(
     if added is not None:
         images, linked, k = _joined(images, linked, k, added, number)
     order = release_order(images)
-    images, linked = images[order], [linked[i] for i in order]
-    encoded = encode_release(images)
-    hashes = hashes_of(encoded)
+    images, linked = scratch.take(images, order), [linked[i] for i in order]
+    hashes, kept = encoded_once(images, keep=True)
     digest = release_digest(hashes)
     newcomers = [face for face in waiting if face.subject not in after.people]  # who left is never counted
     promise = KAnonymity(k)
@@ -105,7 +105,7 @@ def continued(
             for face, name in zip(linked, names, strict=True)
         ),
         withheld=tuple(waiting),
-        kept=sealed(encoded[name] for name in names),
+        kept=kept,
         history=(*after.history, PastRelease(number=number, digest=digest, k=k)),
     )
 
@@ -128,4 +128,6 @@ def _joined(
         face.model_copy(update={"since": number, "group": None if face.group is None else face.group + first})
         for face in linkage.faces
     ]
-    return np.concatenate([images, release.faces]), [*linked, *new], min(k, promise.real)
+    together = scratch.empty((len(images) + len(release.faces), *images.shape[1:]), np.uint8)
+    together[: len(images)], together[len(images) :] = images, release.faces
+    return together, [*linked, *new], min(k, promise.real)

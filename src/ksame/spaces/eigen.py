@@ -9,7 +9,7 @@ from ksame.arrays import FloatArray
 from ksame.faces.faceset import FaceSet
 from ksame.parameters import Parameters
 from ksame.spaces.pca import PCA, component_count, fit_pca
-from ksame.spaces.pixel import flatten
+from ksame.spaces.pixel import flatten, pixel_rows
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class EigenSpace(Parameters):
         """Return coefficients of shape (n_faces, n_components)."""
         pca = self.pca
         assert self.shape_ is not None  # noqa: S101 -- set together with pca_
-        return pca.project(flatten(faces, self.shape_))
+        return pca.project(pixel_rows(faces, self.shape_))
 
     def landmarks(self, codes: FloatArray) -> None:
         """Return None: pixels have no points."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ksame import scratch
 from ksame.arrays import FloatArray
 from ksame.errors import parameter_error, whole_number
 
@@ -28,13 +31,21 @@ class PCA:
         """Return the sizes, not the numbers."""
         return f"PCA({len(self.components)} components of {self.components.shape[1]} values)"
 
-    def project(self, rows: FloatArray) -> FloatArray:
+    def project(self, rows: NDArray[Any]) -> FloatArray:
         """Return the coefficients, (n, n_components), of rows of shape (n, n_features)."""
-        return (rows - self.mean) @ self.components.T
+        kind = np.result_type(rows, self.mean, self.components)
+        coefficients = scratch.empty((len(rows), len(self.components)), kind)
+        for part in scratch.blocks(len(rows), 8 * rows.shape[1]):
+            coefficients[part] = (rows[part] - self.mean) @ self.components.T
+        return coefficients
 
     def reconstruct(self, coefficients: FloatArray) -> FloatArray:
         """Return the rows, (n, n_features), that have these coefficients."""
-        return coefficients @ self.components + self.mean
+        kind = np.result_type(coefficients, self.components, self.mean)
+        rows = scratch.empty((len(coefficients), len(self.mean)), kind)
+        for part in scratch.blocks(len(rows), scratch.row_size(rows)):
+            rows[part] = coefficients[part] @ self.components + self.mean
+        return rows
 
     def truncated(self, n_components: int) -> PCA:
         """Return the same subspace with only its first directions."""
@@ -52,7 +63,7 @@ def component_count(owner: str, n: object) -> int | float | None:
     raise parameter_error("n_components", owner, "an integer or a share of variance in (0, 1]", n)
 
 
-def fit_pca(rows: FloatArray, n_components: int | float | None = None, *, seed: int = 0) -> PCA:
+def fit_pca(rows: NDArray[Any], n_components: int | float | None = None, *, seed: int = 0) -> PCA:
     """Learn principal components.
 
     With fewer rows than features, the eigenvectors of the small n x n Gram matrix lead to those of the covariance
@@ -76,8 +87,12 @@ def fit_pca(rows: FloatArray, n_components: int | float | None = None, *, seed: 
         expected = f"an integer in [1, {max_count}] for {n} rows of {d} values"
         raise parameter_error("n_components", "PCA", expected, count)
     mean = rows.mean(axis=0)
-    centred = rows - mean
-    total = float((centred**2).sum()) / max(1, n - 1)
+    centred = scratch.empty(rows.shape, rows.dtype)
+    total = 0.0
+    for part in scratch.blocks(n, scratch.row_size(centred)):
+        centred[part] = rows[part] - mean
+        total += float((centred[part] ** 2).sum())
+    total /= max(1, n - 1)
     if share is None and min(n, d) > RANDOMISED_ABOVE and count * 10 <= min(n, d):
         components, squares = _randomised(centred, count, seed)
     else:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ksame import scratch
 from ksame.arrays import FloatArray
 from ksame.errors import InputError
 from ksame.faces.faceset import FaceSet
@@ -47,7 +49,12 @@ class PixelSpace(Parameters):
 
 
 def flatten(faces: FaceSet, shape: tuple[int, int, int]) -> FloatArray:
-    """Return the pixels of ``faces`` as rows, after a check that their size is ``shape``."""
+    """Return the pixels of ``faces`` as rows of doubles, after a check that their size is ``shape``."""
+    return scratch.doubles(pixel_rows(faces, shape))
+
+
+def pixel_rows(faces: FaceSet, shape: tuple[int, int, int]) -> NDArray[np.float32]:
+    """Return the pixels as rows, (n_faces, height * width * channels), where they lie."""
     if faces.shape[1:] != shape:
         raise InputError(f"Expected faces of shape {shape}, as the space was fitted on. Got {faces.shape[1:]}.")
-    return faces.images.reshape(len(faces), -1).astype(np.float64)
+    return faces.images.reshape(len(faces), -1)

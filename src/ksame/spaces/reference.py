@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame import scratch
 from ksame.arrays import FloatArray
 from ksame.faces.faceset import subject_means
+
+_ALL = 2048  # models that are all compared with all
+_SOME = 500  # of more models, those that are
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,12 +47,19 @@ class FaceModels:
         """Return the standard deviation assumed for p(image | model).
 
         A quarter of the median distance from a model to the nearest model of somebody else: at that distance, where
-        confusions begin, the likelihood exp(-d² / 2σ²) has fallen to 3e-4.
+        confusions begin, the likelihood exp(-d² / 2σ²) has fallen to 3e-4. Of many models, the median is that of some,
+        spread evenly over them.
         """
-        distances = self.distances(self.codes)
-        distances[self.subjects[:, None] == self.subjects[None, :]] = np.inf
-        nearest = distances.min(axis=1)
-        return float(np.median(nearest[np.isfinite(nearest)])) / 4.0 if np.isfinite(nearest).any() else 0.0
+        n = len(self.codes)
+        some = np.arange(n) if n <= _ALL else np.linspace(0, n - 1, _SOME).astype(np.intp)
+        nearest = np.full(len(some), np.inf)
+        size = scratch.row_size(self.codes)
+        for rows, part in product(scratch.blocks(len(some), size), scratch.blocks(n, size)):
+            squares = cross_squared_distances(self.codes[some[rows]], self.codes[part])
+            squares[self.subjects[some[rows], None] == self.subjects[None, part]] = np.inf
+            nearest[rows] = np.minimum(nearest[rows], np.sqrt(squares.min(axis=1)))
+        found = nearest[np.isfinite(nearest)]
+        return float(np.median(found)) / 4.0 if len(found) else 0.0
 
 
 def cross_squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:

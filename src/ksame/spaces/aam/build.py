@@ -60,7 +60,7 @@ def build(
     warp = PiecewiseAffine(base, mesh, size)
     shapes = fit_pca((aligned - mean).reshape(len(points), -1) * scale, shape)
     rows = sample_textures(warp, images, points, progress=progress)
-    textures = fit_pca(rows, texture)  # type: ignore[arg-type]  # float32, to halve the memory of large sets
+    textures = fit_pca(rows, texture)  # float32, to halve the memory of large sets
     channels = rows.shape[1] // warp.n_pixels
     return AppearanceModel(
         mean_shape=base,
