@@ -294,8 +294,7 @@ def people_command(
     from ksame.app.people import for_machines, listing, show
     from ksame.scene.config import JobConfig
     from ksame.scene.paths import find_inputs
-    from ksame.scene.release import check_sheet
-    from ksame.scene.review import write_sheet
+    from ksame.scene.review import check_sheet, write_sheet
 
     config = JobConfig(workers=workers, damaged=damaged)  # type: ignore[arg-type]  # checked there
     if output is not None:

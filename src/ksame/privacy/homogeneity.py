@@ -34,6 +34,7 @@ def homogeneity(shared: NDArray[Any], labels: Sequence[str]) -> dict[str, float]
 
     Examples
     --------
+    >>> import numpy as np
     >>> homogeneity(np.array([0, 0, 0, 1, 1, 1]), ["F", "F", "F", "F", "M", "M"])
     {'smallest_label_diversity': 1, 'label_homogeneity': 0.83, 'label_by_chance': 0.67}
     """

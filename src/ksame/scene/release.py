@@ -23,15 +23,13 @@ from ksame.scene.linkage import link
 from ksame.scene.manifest import Manifest
 from ksame.scene.paths import OutputPaths, find_inputs, output_paths
 from ksame.scene.result import FileResult, JobResult
-from ksame.scene.review import review_sheet, write_sheet
+from ksame.scene.review import check_sheet, review_sheet, write_sheet
 from ksame.scene.store import can_resume
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 T = TypeVar("T")
-PICTURES = (".png", ".jpg", ".jpeg")
-"""Suffixes of a review sheet."""
 
 
 @dataclass(frozen=True)
@@ -201,16 +199,6 @@ def _deidentify(
             with suppress(OSError):  # an output is in it
                 folder.rmdir()
     return MediaRelease(result.files, result.failed, certificates[0], places, result, stage.name)
-
-
-def check_sheet(path: Path, *, may_exist: bool) -> None:
-    """Refuse a path that cannot be that of a review sheet."""
-    if path.suffix.lower() not in PICTURES:
-        raise UsageError(f"{path}: the contact sheet is a picture; its name ends in {', '.join(PICTURES)}.")
-    if path.exists() and not may_exist:
-        raise UsageError(f"{path} exists. Choose another name, or replace it with --force.")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
 
 
 def _recorder(

@@ -14,6 +14,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from ksame.arrays import ByteArray
+from ksame.errors import UsageError
 from ksame.files import atomic_path
 from ksame.models import Face, Recogniser, SFace, five_points
 from ksame.pictures import PICTURE_SUFFIXES, save_picture
@@ -30,6 +31,10 @@ _LABEL, _CAPTION, _GAP = 150, 18, 6  # pixels of the layout
 _WORDS = {Treatment.REPLACE: "replaced", Treatment.MASK: "masked", Treatment.KEEP: "kept"}
 Place = tuple[int, int, int]
 """Number of a file, number of a track in it, number of a frame."""
+
+
+PICTURES = (".png", ".jpg", ".jpeg")
+"""Suffixes of a review sheet."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +169,16 @@ def sheet(rows: Sequence[Row]) -> ByteArray:
             picture.paste(Image.fromarray(pixels), (left, top))
             pen.text((left, top + SIDE + 2), caption, fill="black", font=small)
     return np.array(picture, dtype=np.uint8)
+
+
+def check_sheet(path: Path, *, may_exist: bool) -> None:
+    """Refuse a path that cannot be that of a review sheet."""
+    if path.suffix.lower() not in PICTURES:
+        raise UsageError(f"{path}: the contact sheet is a picture; its name ends in {', '.join(PICTURES)}.")
+    if path.exists() and not may_exist:
+        raise UsageError(f"{path} exists. Choose another name, or replace it with --force.")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
 
 
 def write_sheet(pixels: ByteArray, path: Path) -> None:
