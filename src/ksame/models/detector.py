@@ -24,7 +24,7 @@ from ksame.models.yunet import SAME, yunet
 
 SMALLEST = 24  # side in pixels of the smallest face that the network finds almost always
 TINY = 12  # side in pixels with `tiny`
-_TILE = 1920  # larger pictures are cut, so that memory stays bounded
+_WHOLE, _TILE = 1920, 1280  # sides up to which pictures are searched whole, and of tiles: memory stays bounded
 _MAX_FACE = 320  # above, the network sees parts; the next reduced copy has such a face at a quarter of the size
 _REDUCE = 4
 _OVERLAP = 128  # of tiles, in pixels: a face cut by a tile's edge is smaller or found in the reduced copy
@@ -140,20 +140,21 @@ def _resized(rgb: ByteArray, scale: float) -> ByteArray:
 def _tiles(rgb: ByteArray) -> Iterator[tuple[int, int, ByteArray, tuple[bool, bool, bool, bool]]]:
     """Yield left, top and pixels of equal tiles, and which edges (l, t, r, b) lie inside the picture."""
     height, width = rgb.shape[:2]
-    for top, bottom in _spans(height):
-        for left, right in _spans(width):
+    tile = _WHOLE if max(height, width) <= _WHOLE else _TILE
+    for top, bottom in _spans(height, tile):
+        for left, right in _spans(width, tile):
             yield left, top, rgb[top:bottom, left:right], (left > 0, top > 0, right < width, bottom < height)
 
 
-def _spans(length: int) -> list[tuple[int, int]]:
+def _spans(length: int, tile: int) -> list[tuple[int, int]]:
     """Return begin and end of the fewest tiles, of equal size, that cover ``length`` and overlap.
 
     Examples
     --------
-    >>> _spans(800), _spans(3000)
+    >>> _spans(800, 1920), _spans(3000, 1920)
     ([(0, 800)], [(0, 1564), (1436, 3000)])
     """
-    count = max(1, -(-(length - _OVERLAP) // (_TILE - _OVERLAP)))
+    count = max(1, -(-(length - _OVERLAP) // (tile - _OVERLAP)))
     side = -(-(length + _OVERLAP * (count - 1)) // count)
     return [(start, start + side) for start in (round(s) for s in np.linspace(0, length - side, count))]
 
