@@ -219,9 +219,15 @@ def _sharpened(head: ByteArray) -> ByteArray:
 
 def _share(inside: NDArray[np.uint8], reach: int) -> NDArray[np.float32]:
     """Return how much of the new head shows: all of it inside its region, fading beyond, over ``reach`` pixels."""
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * reach + 1, 2 * reach + 1))
-    grown = cv2.dilate(inside, kernel).astype(np.float32) / np.float32(255)
-    soft = cv2.GaussianBlur(grown, (0, 0), max(0.5, reach / 2), borderType=cv2.BORDER_REPLICATE)
+    shrink = max(1, reach // 8)  # a wide fade is computed small: it is smooth
+    size = tuple(-(-length // shrink) for length in inside.shape[::-1])
+    small = inside if shrink == 1 else cv2.resize(inside, size, interpolation=cv2.INTER_AREA)
+    near = reach // shrink
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * near + 1, 2 * near + 1))
+    grown = cv2.dilate(small, kernel).astype(np.float32) / np.float32(255)
+    soft = cv2.GaussianBlur(grown, (0, 0), max(0.5, near / 2), borderType=cv2.BORDER_REPLICATE)
+    if shrink > 1:
+        soft = cv2.resize(soft, inside.shape[::-1], interpolation=cv2.INTER_LINEAR)
     return np.maximum(soft, inside > 0, dtype=np.float32)
 
 
