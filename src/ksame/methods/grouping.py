@@ -42,6 +42,13 @@ class Neighbours:
         """Squared distances, (n, n): only for as many faces as a leaf holds."""
         return squared_distances(np.asarray(self.codes, dtype=np.float64))
 
+    def loss(self, labels: IntArray) -> float:
+        """Return the sum of squared distances of every face to the mean of its group; see :func:`sse`."""
+        if "distances" not in self.__dict__:
+            return sse(self.codes, labels)
+        inside = (self.distances[np.ix_(group, group)].sum() / (2.0 * len(group)) for group in members(labels))
+        return float(sum(inside))  # the same, from what is known already
+
     def take(self, rows: IntArray) -> Neighbours:
         """Return some of the rows; itself where it is all of them, with the distances that are known."""
         return self if len(rows) == len(self) else Neighbours(scratch.doubles(self.codes, rows))

@@ -10,7 +10,7 @@ import numpy as np
 from ksame.arrays import FloatArray, IntArray
 from ksame.errors import GuaranteeError, UsageError, parameter_error
 from ksame.methods.base import Outcome, Problem
-from ksame.methods.grouping import STRATEGIES, group_means, members, partition, sse
+from ksame.methods.grouping import STRATEGIES, group_means, members, partition
 from ksame.parameters import Parameters, parameter
 from ksame.privacy.models import KAnonymity
 from ksame.progress import Progress, silent
@@ -67,7 +67,7 @@ def _collapsed(problem: Problem, people: Problem, labels: IntArray) -> Outcome:
         [images[str(subject)] for subject in people.subjects],
         KAnonymity(int(sizes.min())),
         labels,
-        figures={"loss_sse": sse(people.neighbours.codes, labels), "mean_group": float(sizes.mean())},
+        figures={"loss_sse": people.neighbours.loss(labels), "mean_group": float(sizes.mean())},
     )
 
 
