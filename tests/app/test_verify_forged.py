@@ -55,6 +55,7 @@ def put(*path, to):
 
 
 FORGED = {
+    "k that is nothing": (put("method", "params", "k", to=None), "method"),
     "k raised": (put("method", "params", "k", to=50), "method"),
     "k of people who do not exist": (lambda c: promise_of(c, KAnonymity(100, 3)), "promise, from the folder"),
     "unknown method": (put("method", "name", to="perfect-secrecy"), "method"),

@@ -266,3 +266,9 @@ def test_landmarks_far_outside_the_picture_are_refused(two, table):
     folder = table(f"file,subject,{POINTS}", f"a.png,A,{EYES}", "b.png,B,7,12,1e9,12,11.5,18")
     with pytest.raises(InputError, match="b.png: the landmarks lie far outside the picture"):
         load_folder(folder, template=Template.eyes_and_nose(24, 32))
+
+
+def test_a_name_with_a_nul_character_is_refused(two, table):
+    table("file,subject", "a.png,Ann", "b\0.png,Bob")
+    with pytest.raises(InputError, match="NUL"):
+        load_folder(two)

@@ -270,6 +270,8 @@ def _from_table(folder: Path, table: Path) -> list[Entry]:
                 raise InputError(f"{table}, line {line}: a landmark is not a number ({error}).") from error
             if not np.isfinite(points).all():
                 raise InputError(f"{table}, line {line}: a landmark is not a finite number.")
+        if "\0" in row["file"]:
+            raise InputError(f"{table}, line {line}: the name of the file holds a NUL character.")
         path = folder / row["file"]
         if not path.resolve().is_relative_to(folder.resolve()):
             raise InputError(f"{table}, line {line}: {row['file']} lies outside {folder}.")

@@ -134,6 +134,8 @@ def _too_few(certificate: Certificate, promise: KAnonymity) -> list[str]:
     """Return why a method cannot have given this k: fewer than asked for, which only one method may, and says so."""
     method, people = certificate.method, certificate.counts.subjects_released
     asked = method.params.get("k", 2)
+    if not isinstance(asked, int):
+        return [f"k = {asked} was asked of {method.name}, which is no number"]
     if "k" not in METHODS[method.name].parameters and "select" not in method.params and promise.k != people:
         return [f"{method.name} gives all {people} people one face, but k = {promise.k} is promised"]
     admitted = method.name == "k-same-furthest" and any(method.name in text for text in certificate.warnings)
