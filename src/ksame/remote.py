@@ -19,8 +19,8 @@ from typing import Any
 
 from ksame.errors import InputError, KsameError, OutputError, UsageError
 from ksame.files import atomic_path
+from ksame.scheduling import INSTALL
 
-INSTALL = "pip install 'ksame[cluster]'"
 _CERTIFICATE = re.compile(r"(.*\.)?certificate\.(sig|json)")
 
 

@@ -1,4 +1,4 @@
-"""Heads between two others of the same person: both are warped to its mesh and mixed, without asking the network."""
+"""A head between two others of the same person: these are bent to its own points and mixed, without the network."""
 
 from __future__ import annotations
 
