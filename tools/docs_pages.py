@@ -46,43 +46,41 @@ def command_line() -> str:
     """Return the page of commands."""
     parts = ["# Command line", "Made from the code by `python -m tools.docs_pages docs`."]
     for name, command in commands():
-        parts.append(f"## {name}")
-        parts.append(plain(command.help))
-        rows = []
-        for parameter in command.params:
-            if getattr(parameter, "hidden", False) or parameter.name in ("install_completion", "show_completion"):
-                continue
-            shown = (
-                [*parameter.opts, *parameter.secondary_opts]
-                if parameter.param_type_name == "option"
-                else [str(parameter.name).upper()]
-            )
-            default = parameter.default
-            worth = "" if default in (None, False, ()) or callable(default) else f" Default: `{default}`."
-            rows.append(
-                f"| {', '.join(f'`{each}`' for each in shown)} | {cell(getattr(parameter, 'help', None) or '')}{worth} |"
-            )
+        parts += [f"## {name}", plain(command.help)]
+        rows = [row(each) for each in command.params if not getattr(each, "hidden", False)]
         if rows:
             parts.append("\n".join(["| option | what it does |", "| --- | --- |", *rows]))
     return "\n\n".join(parts) + "\n"
+
+
+def row(parameter: click.Parameter) -> str:
+    """Return the line of a table about an option or an argument."""
+    is_option = parameter.param_type_name == "option"
+    shown = [*parameter.opts, *parameter.secondary_opts] if is_option else [str(parameter.name).upper()]
+    default = parameter.default
+    worth = "" if default in (None, False, ()) or callable(default) else f" Default: `{default}`."
+    return f"| {', '.join(f'`{each}`' for each in shown)} | {cell(getattr(parameter, 'help', None) or '')}{worth} |"
 
 
 def privacy_models() -> str:
     """Return the page of promises."""
     parts = [
         "# Privacy models",
-        "What a certificate may promise, in its own words. Made from the code by `python -m tools.docs_pages docs`; k, epsilon and all other numbers are "
-        "examples. A model judges the released bytes, and never learns which method made them.",
+        "What a certificate may promise, in its own words. A model judges the released bytes, and never learns which "
+        "method made them. Made from the code by `python -m tools.docs_pages docs`; k, epsilon and all other numbers "
+        "are examples.",
     ]
     for model in EXAMPLES:
-        parts.append(f"## {model.name}")
-        parts.append(" ".join(inspect.getdoc(type(model)).split()))  # type: ignore[union-attr]
         bound = model.risk_bound()
         worth = "none" if bound.value is None else f"at most {bound.value:.4g}"
-        parts.append(
-            f"**It says:** {model.statement()}\n\n**Bound on being named:** {worth}; {bound.scope}.\n\n**It does not promise:**"
-        )
-        parts.append("\n".join(f"- {line}" for line in model.not_promised()))
+        parts += [
+            f"## {model.name}",
+            " ".join(str(inspect.getdoc(type(model))).replace("``", "`").split()),
+            f"**It says:** {model.statement()}",
+            f"**Bound on being named:** {worth}; {bound.scope}.",
+            "**It does not promise:**",
+            "\n".join(f"- {line}" for line in model.not_promised()),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
