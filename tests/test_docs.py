@@ -70,6 +70,8 @@ def desk(tmp_path):
     for sample in samples.iterdir():
         if sample.name.endswith(".jpg"):
             (tmp_path / "photos" / sample.name).write_bytes(sample.read_bytes())
+    shutil.copytree(tmp_path / "photos", tmp_path / "demo" / "scenes" / "before")  # as `make demo` leaves them
+    shutil.copy(tmp_path / "film.mp4", tmp_path / "demo" / "scenes" / "before" / "two-people.mp4")
     return tmp_path
 
 
