@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all lint format bench clean
+.PHONY: demo test test-all lint format bench docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "ksame needs Python 3.10 or newer; run: make PYTHON=python3.11 ...")'
@@ -28,6 +28,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -36,5 +37,10 @@ format: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
+docs: $(STAMP)
+	$(BIN)/python -m tools.docs_pages docs
+	$(BIN)/zensical build --strict --clean --config-file mkdocs.yml
+	@echo "open site/index.html"
+
 clean:
-	rm -rf $(VENV) demo build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) demo site build dist .mypy_cache .pytest_cache .ruff_cache
