@@ -172,6 +172,22 @@ class DeidentifyCommand:
         Path | None,
         typer.Option(help="Also write who became whom. Secret! Never overwritten.", rich_help_panel=_FILES),
     ] = None
+    vault: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also seal everybody's originals and who became whom in this file, such as case.age: each --recipient "
+            "can bring one person back with ksame vault open. Never overwritten.",
+            rich_help_panel=_FILES,
+        ),
+    ] = None
+    recipient: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Public key, age1…, that opens the --vault; give it several times for several keys. Make one with: "
+            "ksame vault keygen.",
+            rich_help_panel=_FILES,
+        ),
+    ] = None
     sign: Annotated[
         Path | None,
         typer.Option(help="Ed25519 private key (PEM) to sign the certificate.", rich_help_panel=_FILES),
@@ -244,6 +260,8 @@ def deidentify_command(options: DeidentifyCommand) -> None:
         tracks=options.tracks,
         review=options.review,
         link_table=options.link_table,
+        vault=options.vault,
+        recipients=tuple(options.recipient or ()),
         manifest=options.manifest,
         described=described,
         sign=None if options.sign is None else load_private_key(options.sign),

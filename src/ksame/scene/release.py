@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
 from ksame.files import set_constant_time, sha256_of, write_atomic
+from ksame.privacy.certificate import VaultRecord
 from ksame.progress import Progress, silent
 from ksame.remote import Staged, staged
 from ksame.scene.at_risk import as_csv
@@ -21,10 +22,14 @@ from ksame.scene.config import Job, JobConfig
 from ksame.scene.job import run
 from ksame.scene.linkage import link
 from ksame.scene.manifest import Manifest
+from ksame.scene.media.output import take_back
 from ksame.scene.paths import OutputPaths, find_inputs, output_paths
 from ksame.scene.result import FileResult, JobResult
 from ksame.scene.review import check_sheet, review_sheet, write_sheet
+from ksame.scene.sealing.casefile import seal_case
 from ksame.scene.store import can_resume
+from ksame.vault import Recipients
+from ksame.vault.log import log_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -50,6 +55,10 @@ class ReleaseOptions:
         A picture of everyone before and after. It shows originals.
     link_table : Path, optional
         Who became whom. Secret; never overwritten.
+    vault : Path, optional
+        Where everybody's originals, and who became whom, are sealed; never overwritten.
+    recipients : tuple of str
+        Public keys of age, each of which opens the vault.
     manifest : Path, optional
         Where it is kept what is to be done and what became of each file. It names originals.
     described : mapping of str to value
@@ -66,6 +75,8 @@ class ReleaseOptions:
     tracks: Path | None = None
     review: Path | None = None
     link_table: Path | None = None
+    vault: Path | None = None
+    recipients: tuple[str, ...] = ()
     manifest: Path | None = None
     described: Mapping[str, Any] = field(default_factory=dict)
     sign: Ed25519PrivateKey | None = None
@@ -167,6 +178,7 @@ def _deidentify(
         codec=config.encoding.codec,
         resume=options.resume,
     )
+    _check_vault(options, stage)
     _check_places(places, options)
     _warn(config)
     job = Job(
@@ -177,6 +189,7 @@ def _deidentify(
         options.tracks,
         options.resume,
         options.force,
+        options.recipients,
     )
     made = places.make_folders()
     certificates: list[SceneCertificate] = []
@@ -250,6 +263,21 @@ def _progress(callback: Callable[[str, int, int], None] | None) -> Progress:
     return report
 
 
+def _check_vault(options: ReleaseOptions, stage: Staged) -> None:
+    """Refuse a vault that nobody could open, recipients without one, and one that would be replaced."""
+    if options.vault is None:
+        if options.recipients:
+            raise UsageError("A --recipient opens a vault. Name its file with --vault.")
+        return
+    Recipients(options.recipients)
+    if stage.called:
+        raise UsageError("A --vault is made of local files. Fetch them first, and store the results afterwards.")
+    if options.vault.exists() and not options.resume:
+        raise UsageError(f"{options.vault} exists; a vault is never overwritten. Choose another name.")
+    if log_of(options.vault).exists():
+        raise UsageError(f"{log_of(options.vault)} exists: the log of another vault. Choose another name.")
+
+
 def _check_places(places: OutputPaths, options: ReleaseOptions) -> None:
     """Refuse, before any work, what must not be replaced and what must not lie among the outputs."""
     resuming = options.resume and can_resume(places.work)
@@ -262,6 +290,7 @@ def _check_places(places: OutputPaths, options: ReleaseOptions) -> None:
         check_sheet(options.review, may_exist=options.force or resuming)
     secrets = {
         "link table": options.link_table,
+        "vault": options.vault,
         "contact sheet": options.review,
         "file of tracks": options.tracks,
         "manifest": options.manifest,
@@ -301,6 +330,8 @@ def _publish(result: JobResult, config: JobConfig, places: OutputPaths, options:
     """Write certificate, frames at risk, review sheet and link table; the first two can be published."""
     folder = places.certificate.parent
     certificate = certify(result, config, folder)
+    if options.vault is not None:
+        certificate = _sealed(result, certificate, folder, options.vault, options)
     if places.folder is not None:
         _remove_replaced(places.certificate, certificate)
     if any(file.at_risk for file in result.files):
@@ -322,6 +353,21 @@ def _publish(result: JobResult, config: JobConfig, places: OutputPaths, options:
         link(result, certificate).write(options.link_table, again=options.resume)
         _secret(f"{options.link_table} tells who became whom. Keep it apart from the outputs, or delete it.")
     return certificate
+
+
+def _sealed(
+    result: JobResult, certificate: SceneCertificate, folder: Path, vault: Path, options: ReleaseOptions
+) -> SceneCertificate:
+    """Write the vault and return the certificate that tells of it; where that fails, no output keeps its name."""
+    recipients = Recipients(options.recipients)
+    try:
+        root = seal_case(vault, result, link(result, certificate), folder, recipients, again=options.resume)
+    except BaseException:
+        for file in result.files:
+            take_back(file.output)
+        raise
+    _secret(f"{vault} holds the originals of everybody who was changed, sealed. Keep it apart from the outputs.")
+    return certificate.model_copy(update={"vault": VaultRecord(root=root)})
 
 
 def _secret(text: str) -> None:
