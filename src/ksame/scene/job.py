@@ -29,8 +29,8 @@ from ksame.scene.media import Media, check_destination, check_requests
 from ksame.scene.media.output import remove_part
 from ksame.scene.memory import give_back_memory, share_memory
 from ksame.scene.result import FileResult, JobResult
-from ksame.scene.stages import JobFile, StageRun, WriteTask, cast_of, track_file, view_file, write_file
 from ksame.scene.sealing import new_keys
+from ksame.scene.stages import JobFile, StageRun, WriteTask, cast_of, track_file, view_file, write_file
 from ksame.scene.store import KEYS, PLAN, Store, can_resume, key_of
 from ksame.scene.track import People, join_files, write_tracks
 from ksame.scene.track.tracks import Tracks

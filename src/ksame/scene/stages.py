@@ -228,4 +228,6 @@ def _result(file: JobFile, people: tuple[str, ...], note: Mapping[str, Any], pie
     unchanged = tuple(Shown(**person) for person in note["shown"])
     losses = tuple(note["losses"])
     sealed = tuple(pieces_in(pieces))
-    return FileResult(file.source, file.output, note["n_frames"], people, at_risk, note["files"], losses, unchanged, sealed)
+    return FileResult(
+        file.source, file.output, note["n_frames"], people, at_risk, note["files"], losses, unchanged, sealed
+    )

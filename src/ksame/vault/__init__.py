@@ -1,6 +1,6 @@
 """The vault: what would undo a release, sealed for whoever may open it, in the format of *age*.
 
-``Vault`` is the file, ``keys`` are those of age, ``shares`` divide a key among officers, ``log`` tells of every opening.
+``Vault`` is the file, ``keys`` are those of age, ``shares`` divide a key among officers, ``log`` tells of all openings.
 Nothing here knows what is sealed.
 """
 

@@ -51,7 +51,9 @@ class Entry(Record):
     kind: Literal["key", "record", "film"]
     size: int = Field(ge=0, description="in bytes; 0 where it was left out of this copy")
     sha256: str = Field(pattern=_HASH, description="of the age file")
-    commitment: str | None = Field(None, pattern=_HASH, description="SHA-256 of the key, which wrapping does not change")
+    commitment: str | None = Field(
+        None, pattern=_HASH, description="SHA-256 of the key, which wrapping does not change"
+    )
 
     @property
     def constant(self) -> str:
@@ -109,9 +111,7 @@ def wrap(identity: Identity, owner: str, recipients: Recipients) -> Sealed:
 
 def _wrapped(file: bytes, recipients: Recipients) -> Sealed:
     data = recipients.seal(file)
-    entry = Entry(
-        kind="key", size=len(data), sha256=sha256(data).hexdigest(), commitment=sha256(file).hexdigest()
-    )
+    entry = Entry(kind="key", size=len(data), sha256=sha256(data).hexdigest(), commitment=sha256(file).hexdigest())
     return Sealed(entry, data)
 
 
@@ -205,7 +205,9 @@ class Vault:
             with path.open("rb") as file:
                 return cls._read(path, file)
         except OSError as error:
-            raise InputError(f"{path}: the vault cannot be read ({error.strerror}). Name the file of a vault.") from error
+            raise InputError(
+                f"{path}: the vault cannot be read ({error.strerror}). Name the file of a vault."
+            ) from error
 
     @classmethod
     def _read(cls, path: Path, file: BinaryIO) -> Vault:
@@ -275,6 +277,10 @@ class Vault:
             found[owner] = identity_in(key, str(self.path))
         return found
 
+    def owner(self, number: int, identity: Identity) -> str:
+        """Return whose entries a wrapped key opens."""
+        return self._unwrapped(number, identity)[0]
+
     def _unwrapped(self, number: int, identity: Identity) -> tuple[str, bytes]:
         try:
             file = identity.open(self.sealed(number))
@@ -314,8 +320,8 @@ class Vault:
                 yield file
         except OSError as error:
             raise OutputError(
-                f"{self.path}: the opening cannot be noted in the vault ({error.strerror}), so nothing was opened. Copy "
-                "it to where it can be written."
+                f"{self.path}: the opening cannot be noted in the vault ({error.strerror}), so nothing was opened. "
+                "Copy it to where it can be written."
             ) from error
 
     def rewrapped(self, identity: Identity, recipients: Recipients, path: Path, keep: Sequence[int] | None) -> None:

@@ -18,7 +18,11 @@ from ksame.files import write_atomic
 from ksame.vault.keys import Identity
 
 _MAX_SHARES = 255
-_LINE = re.compile(r"KSAME-SHARE-1 (\d{1,3}) (\d{1,3}) (\d{1,3}) (age1[0-9a-z]{1,100}) ([0-9a-f]{2,400}) ([0-9a-f]{16})")
+_NUMBER = r"(\d{1,3})"
+_LINE = re.compile(
+    rf"KSAME-SHARE-1 {_NUMBER} {_NUMBER} {_NUMBER} (age1[0-9a-z]{{1,100}}) "
+    r"((?:[0-9a-f]{2}){1,200}) ([0-9a-f]{16})"
+)
 
 
 def _tables() -> tuple[list[int], list[int]]:
@@ -78,9 +82,9 @@ def read_share(path: Path) -> Share:
         raise InputError(f"{path}: the share cannot be read ({error.strerror}). Name the file of a share.") from error
     found = [match for line in text.splitlines() if (match := _LINE.fullmatch(line.strip()))]
     if len(found) != 1:
-        raise InputError(f"{path}: expected one share of a key, a line KSAME-SHARE-1 …. Make shares: ksame vault split.")
+        raise InputError(f"{path}: expected a share of a key, a line KSAME-SHARE-1 …. Make some: ksame vault split.")
     needed, total, number, recipient, values, check = found[0].groups()
-    share = Share(int(needed), int(total), int(number), recipient, bytes.fromhex(values[: len(values) // 2 * 2]))
+    share = Share(int(needed), int(total), int(number), recipient, bytes.fromhex(values))
     body = found[0].group(0).rpartition(" ")[0]
     if check != _check(body) or not 1 <= share.number <= share.total <= _MAX_SHARES or share.needed < 2:
         raise InputError(f"{path}: the share was changed or mistyped. Use the file that was written.")
@@ -135,7 +139,7 @@ def join(shares: Sequence[Share]) -> Identity:
     except (InputError, UnicodeDecodeError):
         identity = None
     if identity is None or identity.recipient != first.recipient:
-        raise InputError("These shares do not make the key. Use shares that were made together, in one ksame vault split.")
+        raise InputError("These shares do not make the key. Use shares of one ksame vault split.")
     return identity
 
 

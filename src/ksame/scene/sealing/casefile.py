@@ -70,9 +70,9 @@ def seal_case(
         for piece in done.sealed:
             entry = Sealed.of("film", piece.path)
             entries.append(entry)
-            record = FilmRecord(sha256=entry.entry.sha256, output=name, first=piece.first, holders=piece.holders)
+            film = FilmRecord(sha256=entry.entry.sha256, output=name, first=piece.first, holders=piece.holders)
             for holder in piece.holders:
-                films[holder].append(record)
+                films[holder].append(film)
     entries.append(_record(linkage.model_dump_json(by_alias=True).encode(), public[LINK_TABLE]))
     owners = [LINK_TABLE]
     for person in linkage.people:

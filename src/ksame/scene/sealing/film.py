@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Literal
 
 import av
@@ -149,7 +150,9 @@ class FilmWriter:
             self._held = [np.zeros_like(plane) for plane in _picture(frame)]
         masks = [on_plane(part, plane.shape, part.shape) for plane in values]
         for held, plane, mask in zip(self._held, values, masks, strict=True):
-            np.copyto(held[: plane.shape[0], : plane.shape[1]], plane, where=mask if plane.ndim == 2 else mask[..., None])
+            np.copyto(
+                held[: plane.shape[0], : plane.shape[1]], plane, where=mask if plane.ndim == 2 else mask[..., None]
+            )
         for target, held in zip(_picture(frame), self._held, strict=True):
             target[...] = held
         self._masks.append(part.copy())
@@ -192,9 +195,9 @@ class FilmWriter:
             count=len(self._masks),
             window=(self.window.top, self.window.left, self.window.bottom, self.window.right),
             pixel_format=self._format,
-            decoder=self._decoder_name,  # type: ignore[arg-type]  # one of both
+            decoder=self._decoder_name,
             extradata=b64encode(self._encoder.extradata or b"").decode(),
-            sizes=tuple(map(len, parts)),  # type: ignore[arg-type]  # four
+            sizes=(len(parts[0]), len(parts[1]), len(parts[2]), len(parts[3])),
         )
         line = json.dumps(head.model_dump(mode="json"), separators=(",", ":")).encode()
         return b"".join([_MAGIC, line, b"\n", *parts])
@@ -285,10 +288,8 @@ class Film:
         starts = np.cumsum([0, *head.sizes]).tolist()
         if not data.startswith(_MAGIC) or len(rest) != starts[-1]:
             raise InputError("not a film of a vault")
-        masks, gaps, values, film = (rest[a:b] for a, b in zip(starts, starts[1:], strict=False))
-        return cls(
-            head.first, head.count, Window(*head.window), head.pixel_format, head, (masks, gaps, values, film)
-        )
+        masks, gaps, values, film = (rest[a:b] for a, b in pairwise(starts))
+        return cls(head.first, head.count, Window(*head.window), head.pixel_format, head, (masks, gaps, values, film))
 
     def frames(self, shapes: Sequence[tuple[int, ...]]) -> Iterator[tuple[list[NDArray[Any]], Blocks]]:
         """Yield the values in the window of each frame, and the mask of those that are meant.
@@ -299,8 +300,14 @@ class Film:
         rows, columns = self.window.slices(shapes[-1], size)
         coarse = (rows.stop - rows.start, columns.stop - columns.start)
         packed = np.frombuffer(lzma.decompress(self._parts[0]), np.uint8).reshape(self.count, -1)
-        places, values = _places(zlib.decompress(self._parts[1])), np.frombuffer(zlib.decompress(self._parts[2]), np.uint8)
-        low, high = values[: len(values) // 2].astype(np.int32), values[len(values) // 2 :].astype(np.int8).astype(np.int32)
+        places, values = (
+            _places(zlib.decompress(self._parts[1])),
+            np.frombuffer(zlib.decompress(self._parts[2]), np.uint8),
+        )
+        low, high = (
+            values[: len(values) // 2].astype(np.int32),
+            values[len(values) // 2 :].astype(np.int8).astype(np.int32),
+        )
         missing = low + (high << 8)
         mask, at, done = np.zeros(coarse, dtype=bool), 0, 0
         for row, frame in zip(packed, self._decoded(), strict=True):

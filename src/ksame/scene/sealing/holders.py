@@ -56,7 +56,9 @@ def holders_in(
     if touched is not None:
         _, changed = _blocks(((slice(0, shape[0]), slice(0, shape[1])), touched), None, steps)
         if (changed & (labels == 0) & ~filled).any():
-            raise OutputError(f"Frame {frame.index}: pixels were changed that the vault would not hold. Nothing is kept.")
+            raise OutputError(
+                f"Frame {frame.index}: pixels were changed that the vault would not hold. Nothing is kept."
+            )
     return {sets[label]: labels == label for label in np.unique(labels).tolist() if label}
 
 
@@ -87,7 +89,7 @@ def _blocks(part: Part, touched: NDArray[np.bool_] | None, steps: Sequence[int])
     top, left = rows.start - window[0].start * steps[0], columns.start - window[1].start * steps[1]
     padded[top : top + mask.shape[0], left : left + mask.shape[1]] = mask
     height, width = (length // step for length, step in zip(padded.shape, steps, strict=True))
-    return (window[0], window[1]), padded.reshape(height, steps[0], width, steps[1]).any(axis=(1, 3))
+    return (window[0], window[1]), np.asarray(padded.reshape(height, steps[0], width, steps[1]).any(axis=(1, 3)))
 
 
 def opened(holders: Iterable[Holders], people: Iterable[str]) -> Iterator[Holders]:

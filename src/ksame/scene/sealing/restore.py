@@ -155,7 +155,9 @@ def exact_encoding(media: Media, output: Path) -> EncoderConfig:
     if not suffix:
         return EncoderConfig(codec="png")
     if suffix not in CONTAINERS:
-        raise UsageError(f"{output}: the suffix {suffix!r} is not known. Choose .mp4 or .mkv, or .png for a photograph.")
+        raise UsageError(
+            f"{output}: the suffix {suffix!r} is not known. Choose .mp4 or .mkv, or .png for a photograph."
+        )
     stream = media.stream
     bits = 8 if stream is None else stream.bits
     encoding = EncoderConfig(lossless=True)
@@ -204,7 +206,9 @@ def _write(
             if frame.native is None:
                 output.write(planes[0], None, changed)
             else:
-                output.write(frame.pixels, _frame_of(planes, frame.native), np.zeros(frame.pixels.shape[:2], dtype=bool))
+                output.write(
+                    frame.pixels, _frame_of(planes, frame.native), np.zeros(frame.pixels.shape[:2], dtype=bool)
+                )
         output.finish()
     again = open_media(made)
     native = media.stream is not None
@@ -256,7 +260,7 @@ def _frame_of(planes: Planes, like: VideoFrame) -> VideoFrame:
 def _digest(planes: Planes) -> bytes:
     digest = sha256()
     for plane in planes:
-        digest.update(np.ascontiguousarray(plane))
+        digest.update(np.ascontiguousarray(plane).tobytes())
     return digest.digest()
 
 
@@ -267,4 +271,27 @@ def _name_it(made: Path, output: Path) -> None:
     try:
         take_place(made, output)
     except OSError as error:
-        raise OutputError(f"{output}: cannot be written ({error.strerror}). Check the space and the permissions.") from error
+        raise OutputError(
+            f"{output}: cannot be written ({error.strerror}). Check the space and the permissions."
+        ) from error
+
+
+def entries_of(vault: Vault, identity: Identity, people: Sequence[str]) -> list[int]:
+    """Return the entries of a vault that belong to some people alone: their keys, records and films."""
+    keys = vault.keys(identity)
+    unknown = [name for name in people if name not in keys]
+    if unknown:
+        raise UsageError(f"There is no {', '.join(unknown)} in {vault.path}. See: ksame vault list.")
+    chosen = {name: keys[name] for name in people}
+    films = {
+        film.sha256 for r in records(vault, chosen).values() for film in r.films if set(film.holders) <= set(people)
+    }
+    kept = [number for number in vault.numbers("film") if vault.index.entries[number].sha256 in films]
+    for number in vault.numbers("record"):
+        for key in chosen.values():
+            try:
+                vault.open(number, [key])
+            except InputError:
+                continue
+            kept.append(number)
+    return kept + [number for number in vault.numbers("key") if vault.owner(number, identity) in chosen]

@@ -1,7 +1,7 @@
 """Seals what a file hides while it is rendered: films of some hundred frames, each with the keys of who holds it.
 
-Only public keys are needed for it. A piece is on the disk only when it is sealed; after an interruption the work goes on
-at the end of the last complete stretch.
+Only public keys are needed for it. A piece is on the disk only when it is sealed; after an interruption the work goes
+on at the end of the last complete stretch.
 """
 
 from __future__ import annotations
