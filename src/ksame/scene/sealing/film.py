@@ -51,6 +51,8 @@ def _encoder(pixel_format: str) -> tuple[str, str, dict[str, str]]:
         return "libx264rgb", "h264", {**_X264, "qp": "0"}
     if pixel_format in ("yuv420p", "yuv422p", "yuv444p"):
         return "libx264", "h264", {**_X264, **_NEARLY}
+    if pixel_format.endswith("10le"):
+        return "libx264", "h264", {**_X264, "qp": "0"}
     return "ffv1", "ffv1", {"level": "3", "threads": "1"}
 
 
@@ -128,10 +130,10 @@ class FilmWriter:
         self.first, self._size = first, size
         self._format = pixel_format
         encoder, self._decoder_name, options = _encoder(pixel_format)
-        height, width = (-(-(end - start) // _GRID) * _GRID for start, end in _extent(window))
-        self._frame_size = (width, height)
+        self._frame_size = _coded_size(window)
         self._encoder = _codec(encoder, "w")
-        self._encoder.width, self._encoder.height, self._encoder.pix_fmt = width, height, _coded(pixel_format, encoder)
+        self._encoder.width, self._encoder.height = self._frame_size
+        self._encoder.pix_fmt = pixel_format
         self._encoder.time_base, self._encoder.options = Fraction(1, 25), options
         self._held: Planes | None = None
         self._masks: list[Blocks] = []
@@ -161,15 +163,11 @@ class FilmWriter:
         self._encode(frame)
 
     def _encode(self, frame: VideoFrame | None) -> None:
-        if frame is not None and self._encoder.pix_fmt != self._format:
-            pts = frame.pts
-            frame = frame.reformat(format=self._encoder.pix_fmt)
-            frame.pts = pts
         for packet in self._encoder.encode(frame):
             data = bytes(packet)
             self._packets.append(data)
             if self._decoder is None:
-                self._decoder = _codec(self._decoder_name, "r", self._encoder.extradata)
+                self._decoder = _decoder(self._decoder_name, self._frame_size, self._format, self._encoder.extradata)
             self._compare(self._decoder.decode(Packet(data)))
         if frame is None and self._decoder is not None:
             self._compare(self._decoder.decode(None))
@@ -327,7 +325,8 @@ class Film:
             yield planes, mask
 
     def _decoded(self) -> Iterator[VideoFrame]:
-        decoder = _codec(self._head.decoder, "r", b64decode(self._head.extradata))
+        size = _coded_size(self.window)
+        decoder = _decoder(self._head.decoder, size, self.pixel_format, b64decode(self._head.extradata))
         at, film = 0, self._parts[3]
         while at < len(film):
             (size,) = struct.unpack_from("<I", film, at)
@@ -336,22 +335,26 @@ class Film:
         yield from decoder.decode(None)
 
 
-def _extent(window: Window) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (window.top, window.bottom), (window.left, window.right)
+def _coded_size(window: Window) -> tuple[int, int]:
+    """Return width and height of a film: the window, and what is missing to the grid."""
+    return -(-(window.right - window.left) // _GRID) * _GRID, -(-(window.bottom - window.top) // _GRID) * _GRID
 
 
-def _coded(pixel_format: str, encoder: str) -> str:
-    """Return the format that an encoder takes for a pixel format."""
-    return "bgr0" if pixel_format == RGB and encoder == "ffv1" else pixel_format
-
-
-def _codec(name: str, mode: Literal["r", "w"], extradata: bytes | None = None) -> VideoCodecContext:
+def _codec(name: str, mode: Literal["r", "w"]) -> VideoCodecContext:
     context = av.CodecContext.create(name, mode)
     if not isinstance(context, VideoCodecContext):
         raise InputError(f"{name} is no codec for video.")
+    context.thread_count = 1
+    return context
+
+
+def _decoder(name: str, size: tuple[int, int], pixel_format: str, extradata: bytes | None) -> VideoCodecContext:
+    context = _codec(name, "r")
     if extradata:
         context.extradata = extradata
-    context.thread_count = 1
+    if name == "ffv1":  # whose frames do not tell
+        context.width, context.height = size
+        context.pix_fmt = pixel_format
     return context
 
 
