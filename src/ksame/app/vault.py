@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ksame.vault import Identity, Vault
 
 app = typer.Typer(
-    help="Keys of a vault, and opening it: bring one person back, and nobody else.",
+    help="Make keys, see what a vault holds, bring one person back, change who can open it.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",

@@ -129,7 +129,10 @@ SEALED = (
 class VaultRecord(Record):
     """That there is a vault from which the release can be undone."""
 
-    root: str = Field(pattern=r"^[0-9a-f]{64}$", description="hash of all that the vault seals; changing its recipients does not change it")
+    root: str = Field(
+        pattern=r"^[0-9a-f]{64}$",
+        description="hash of all that the vault seals; changing its recipients does not change it",
+    )
     statement: str = SEALED
 
 

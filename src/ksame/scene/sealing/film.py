@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import lzma
 import struct
-import zlib
 from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -29,17 +28,15 @@ from numpy.typing import NDArray
 from ksame.errors import InputError
 from ksame.privacy.documents import Record, read_document
 from ksame.scene.media.conversion import plane_values
+from ksame.scene.sealing.fixes import FixReader, FixWriter
 
 Planes = list[NDArray[Any]]
 """The planes of a frame, (height, width) each, or one of (height, width, 3) for RGB."""
 Blocks = NDArray[np.bool_]
 """A mask with one value for each value of the coarsest plane."""
 RGB = "rgb24"
-TOLERANCE = 1
-"""Levels that a restored value may differ from the original one."""
 _MAGIC = b"ksame-film 1\n"
 _GRID = 16
-_LONG = 255  # a gap that takes four bytes more
 _X264 = {"preset": "medium", "bf": "0", "threads": "1", "a53cc": "0"}
 # 10 is the best of 0 to 14 with what is then missing (docs/vault.md); deblocking would only blur what is nearly exact
 _NEARLY = {"qp": "10", "x264-params": "no-deblock=1:weightp=0:mbtree=0:aq-mode=0:ipratio=1"}
@@ -140,7 +137,7 @@ class FilmWriter:
         self._packets: list[bytes] = []
         self._decoder: VideoCodecContext | None = None
         self._pending: deque[tuple[Planes, list[Blocks]]] = deque()
-        self._fixes = _FixWriter()
+        self._fixes = FixWriter()
 
     def add(self, planes: Planes, blocks: Blocks) -> None:
         """Add the next frame, whole, and the mask of what of it is kept; that may be nothing."""
@@ -209,56 +206,6 @@ def _pairs(masks: Sequence[Blocks]) -> Iterator[tuple[Blocks, Blocks]]:
         before = mask
 
 
-class _FixWriter:
-    """Gathers how far values are off, where that is more than the tolerance."""
-
-    def __init__(self) -> None:
-        self._gaps: list[bytes] = []
-        self._values: list[bytes] = []
-        self._since = 0
-
-    def add(self, wanted: NDArray[Any], found: NDArray[Any]) -> None:
-        """Compare values, one after the other."""
-        wanted, found = wanted.ravel(), found.ravel()
-        off = wanted.astype(np.int32) - found
-        places = np.flatnonzero(np.abs(off) > TOLERANCE)
-        if places.size:
-            gaps = np.diff(places, prepend=-1 - self._since) - 1
-            self._gaps.append(_as_bytes(gaps))
-            self._values.append((off[places] - np.sign(off[places]) * TOLERANCE).astype("<i2").tobytes())
-            self._since = off.size - 1 - int(places[-1])
-        else:
-            self._since += off.size
-
-    def finish(self) -> tuple[bytes, bytes]:
-        """Return the distances between these values, and what is missing."""
-        values = np.frombuffer(b"".join(self._values), "<i2")
-        squeezer = zlib.compressobj(9, strategy=zlib.Z_HUFFMAN_ONLY)
-        planes = np.concatenate([(values & 255).astype(np.uint8), (values >> 8 & 255).astype(np.uint8)])
-        gaps = squeezer.compress(b"".join(self._gaps)) + squeezer.flush()
-        return gaps, zlib.compress(planes.tobytes(), 9)
-
-
-def _as_bytes(gaps: NDArray[np.int64]) -> bytes:
-    if (gaps < _LONG).all():
-        return gaps.astype(np.uint8).tobytes()
-    return b"".join(bytes([gap]) if gap < _LONG else struct.pack("<BI", _LONG, gap) for gap in gaps.tolist())
-
-
-def _places(data: bytes) -> NDArray[np.int64]:
-    """Return where values are off, from the distances between them."""
-    gaps: list[int] = []
-    at = 0
-    while at < len(data):
-        if data[at] == _LONG:
-            gaps.append(struct.unpack_from("<I", data, at + 1)[0])
-            at += 5
-        else:
-            gaps.append(data[at])
-            at += 1
-    return np.asarray(np.cumsum(np.array(gaps, dtype=np.int64) + 1) - 1)
-
-
 @dataclass(frozen=True, eq=False)
 class Film:
     """A film that was opened.
@@ -298,16 +245,8 @@ class Film:
         rows, columns = self.window.slices(shapes[-1], size)
         coarse = (rows.stop - rows.start, columns.stop - columns.start)
         packed = np.frombuffer(lzma.decompress(self._parts[0]), np.uint8).reshape(self.count, -1)
-        places, values = (
-            _places(zlib.decompress(self._parts[1])),
-            np.frombuffer(zlib.decompress(self._parts[2]), np.uint8),
-        )
-        low, high = (
-            values[: len(values) // 2].astype(np.int32),
-            values[len(values) // 2 :].astype(np.int8).astype(np.int32),
-        )
-        missing = low + (high << 8)
-        mask, at, done = np.zeros(coarse, dtype=bool), 0, 0
+        fixes = FixReader(self._parts[1], self._parts[2])
+        mask = np.zeros(coarse, dtype=bool)
         for row, frame in zip(packed, self._decoded(), strict=True):
             mask = mask ^ np.unpackbits(row, count=mask.size).reshape(coarse).astype(bool)
             planes = []
@@ -315,12 +254,7 @@ class Film:
                 part = self.window.slices(shape, size)
                 plane = found[: part[0].stop - part[0].start, : part[1].stop - part[1].start].copy()
                 meant = on_plane(mask, plane.shape, coarse)
-                chosen = plane[meant]
-                flat = chosen.reshape(-1).astype(np.int32)
-                end = at + int(np.searchsorted(places[at:], done + flat.size))
-                flat[places[at:end] - done] += missing[at:end]
-                plane[meant] = flat.astype(plane.dtype).reshape(chosen.shape)
-                at, done = end, done + flat.size
+                plane[meant] = fixes.apply(plane[meant])
                 planes.append(plane)
             yield planes, mask
 
