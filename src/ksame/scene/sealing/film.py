@@ -37,7 +37,7 @@ Blocks = NDArray[np.bool_]
 RGB = "rgb24"
 _MAGIC = b"ksame-film 1\n"
 _GRID = 16
-_X264 = {"preset": "medium", "bf": "0", "threads": "1", "a53cc": "0"}
+_X264 = {"preset": "slow", "bf": "0", "threads": "1", "a53cc": "0"}
 # 10 is the best of 0 to 14 with what is then missing (docs/vault.md); deblocking would only blur what is nearly exact
 _NEARLY = {"qp": "10", "x264-params": "no-deblock=1:weightp=0:mbtree=0:aq-mode=0:ipratio=1"}
 
