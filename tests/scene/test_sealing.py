@@ -16,8 +16,9 @@ from ksame.errors import InputError, KsameError, OutputError, PrivacyWarning, Us
 from ksame.scene.certificate import SceneCertificate
 from ksame.scene.media import EncoderConfig, open_media
 from ksame.scene.release import ReleaseOptions
-from ksame.scene.sealing.film import RGB, Film, FilmWriter, Window, on_plane
+from ksame.scene.sealing.film import RGB, Film, FilmWriter, Window, on_plane, planes_of
 from ksame.scene.sealing.restore import records, restore
+from ksame.scene.sealing.sealer import Originals
 from ksame.vault import Vault, new_identity
 from ksame.vault.table import open_everything, open_table
 from scene.test_media_exact import decoded
@@ -28,16 +29,16 @@ FILL = ksame.JobConfig(method="fill")
 ME = new_identity()
 
 
-def two_people(path, n=12, codec="libx264"):
+def two_people(path, n=12, codec="libx264", pixels="yuv420p", size=(320, 240)):
     """Two people who move, so near to one another that their regions overlap."""
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=25, options={"crf": "18"} if codec == "libx264" else {})
-        stream.width, stream.height, stream.pix_fmt = 320, 240, "yuv420p"
+        stream.width, stream.height, stream.pix_fmt = *size, pixels
         for i in range(n):
-            picture = background((320, 240))
+            picture = background(size)
             paste(picture, 0, (100 + i, 120), 150)
             paste(picture, 1, (190 + i, 120), 150)
-            frame = av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format="yuv420p")
+            frame = av.VideoFrame.from_ndarray(picture, format="rgb24").reformat(format=pixels)
             frame.pts, frame.time_base = i, Fraction(1, 25)
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
@@ -173,6 +174,46 @@ def test_photographs_and_frames_come_back_exactly(tmp_path):
 
 def decoded_rgb(path):
     return [frame.pixels for frame in open_media(path).frames()]
+
+
+KINDS = {
+    "10 bits": ({"pixels": "yuv420p10le"}, ".mp4", ".mp4"),
+    "4:2:2": ({"codec": "ffv1", "pixels": "yuv422p"}, ".mp4", ".mp4"),
+    "FFV1 of 12 bits": ({"codec": "ffv1", "pixels": "yuv420p12le"}, ".mkv", ".mkv"),
+    "an odd size": ({"codec": "ffv1", "size": (321, 241)}, ".mp4", ".mp4"),
+    "MPEG-4 of an odd size": ({"codec": "ffv1", "size": (321, 241)}, ".avi", ".mkv"),
+    "VP9": ({}, ".webm", ".mp4"),
+    "GIF": ({}, ".gif", ".mkv"),
+    "GIF to frames": ({}, ".gif", ""),
+    "RGB": ({"codec": "ffv1", "pixels": "bgr0"}, ".mp4", ".mp4"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_film_comes_back(tmp_path, kind):
+    clip, released, restored = KINDS[kind]
+    source, output, opened = tmp_path / "film.mkv", tmp_path / f"safe{released}", tmp_path / f"restored{restored}"
+    config = FILL
+    if kind == "FFV1 of 12 bits":
+        config = ksame.JobConfig(method="fill", encoding=EncoderConfig(codec="ffv1"))
+    with pytest.warns(PrivacyWarning, match="sealed"):
+        sealed_release(two_people(source, 3, **clip), output, config)
+    restore(Vault.read(tmp_path / "case.age"), ME, ["P1", "P2"], output, opened)
+    originals = Originals(open_media(source), output, config.encoding)
+    native = originals.pixel_format != RGB
+    frames = zip(*(open_media(path).frames() for path in (source, output, opened)), strict=True)
+    for before, public, after in frames:
+        triples = zip(
+            originals.planes(before),
+            *(planes_of(frame.native) if native else [frame.pixels] for frame in (public, after)),
+            strict=True,
+        )
+        for original, release, brought_back in triples:
+            off = np.abs(brought_back.astype(int) - original)
+            changed = brought_back != release
+            assert changed.any()
+            assert off[changed].max() <= 1
+            assert off[np.abs(release.astype(int) - original) > original.max() // 4].max(initial=0) <= 1
 
 
 REFUSED = {
@@ -385,17 +426,11 @@ def test_the_vault_of_three_people(shared, tmp_path):
         for path in (source, tmp_path / "safe.mp4", tmp_path / "restored.mp4")
     )
     for i, frames in enumerate(zip(originals, releases, restoreds, strict=True)):
-        before, public, after = ([np.array(p) for p in planes_of_frame(frame)] for frame in frames)
+        before, public, after = (planes_of(frame) for frame in frames)
         for a, b, c in zip(before, public, after, strict=True):
             mask = on_plane(held[i], a.shape, held[i].shape)
             assert not mask.any() or np.abs(c.astype(int) - a)[mask].max() <= 1
             assert np.array_equal(c[~mask], b[~mask])
-
-
-def planes_of_frame(frame):
-    from ksame.scene.sealing.film import planes_of
-
-    return planes_of(frame)
 
 
 def masks_at(folder, person, size):

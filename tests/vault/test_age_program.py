@@ -29,7 +29,7 @@ def test_age_opens_a_person_of_a_vault_step_by_step(tmp_path):
     vault = Vault.read(tmp_path / "case.age")
     for name in ("me", "colleague"):
         key = age("-d", "-i", tmp_path / f"{name}.txt", data=vault.sealed(0))
-        assert b"# opens: P3\n" in key
+        assert b'# opens: "P3"\n' in key
         (tmp_path / "p3.txt").write_bytes(key)
         assert age("-d", "-i", tmp_path / "p3.txt", data=vault.sealed(1)) == film
 

@@ -142,8 +142,9 @@ def open_vault(
     identity: IdentityFile = None,
     share: Shares = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write: .mp4, .mov or .mkv, .png for a photograph; or .json.")
-    ] = Path("restored.mp4"),
+        Path | None,
+        typer.Option("--output", "-o", help="File to write: .mp4, .mov or .mkv, .png for a photograph; or .json."),
+    ] = None,
     reason: Annotated[str, typer.Option(help="Goes into the log, such as the number of a warrant.")] = "",
 ) -> None:
     """Bring one person back in the released file; everyone else stays hidden. Every opening is logged.
@@ -152,9 +153,10 @@ def open_vault(
 
     Without RELEASE and --person the link table is written, as JSON: ksame vault open link.age -i key.txt -o link.json
     """
-    from ksame.app.talk import progress
     from ksame.scene.sealing.restore import restore
 
+    if output is None:
+        raise UsageError("Name the file to write with -o.")
     _free(output)
     key = _identity(identity, share)
     found = _read(vault)
@@ -164,7 +166,7 @@ def open_vault(
     elif release is None or not person:
         raise UsageError("To bring somebody back, name the released file and --person. See: ksame vault list.")
     else:
-        done = restore(found, key, person, release, output, note=reason, progress=progress)
+        done = restore(found, key, person, release, output, note=reason, progress=talk.progress)
         head = done.head
         talk.say(
             f"[bold]{', '.join(done.people)}[/] brought back in {done.n_frames} frames of "
@@ -240,6 +242,7 @@ def verify(
     ] = None,
     identity: IdentityFile = None,
     share: Shares = None,
+    key: Annotated[Path | None, typer.Option(help="The publisher's Ed25519 public key (PEM), with --release.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check every byte of a vault and its log; with --release that they belong together; with a key that all opens.
@@ -249,27 +252,33 @@ def verify(
     from ksame.app.verify import tell_findings
     from ksame.privacy.findings import Finding
 
-    key = _identity(identity, share) if identity is not None or share else None
+    opener = _identity(identity, share) if identity is not None or share else None
     found = _read(vault)
     n = len(found.index.entries)
     findings = [
         Finding("sealed pieces", True, f"{n} pieces, as their hashes say"),
         Finding("log", True, f"{len(found.log.openings)} openings, in one chain that the vault has noted"),
     ]
-    findings += _release_findings(found, release) + _key_findings(found, key)
+    findings += _release_findings(found, release, key) + _key_findings(found, opener)
     tell_findings(vault, findings, as_json=as_json)
 
 
-def _release_findings(vault: Vault, release: Path | None) -> list[Finding]:
+def _release_findings(vault: Vault, release: Path | None, key: Path | None) -> list[Finding]:
+    """Verify the release too, and that both name one another."""
     from ksame.privacy.findings import Finding
+    from ksame.privacy.signing import load_public_key
     from ksame.scene.certificate import read_certificate
     from ksame.verification import certificate_of
+    from ksame.verification import verify as verify_release
 
     if release is None:
         return [Finding("release", None, "name it with --release")]
     certificate, _ = read_certificate(certificate_of(release))
     named = certificate.vault is not None and certificate.vault.root == vault.root
+    with talk.working("verifying the release"):
+        found = verify_release(release, key=None if key is None else load_public_key(key))
     return [
+        *found,
         Finding("release", certificate.digest == vault.index.release, "the digest in its certificate"),
         Finding("certificate", named, "it names this vault" if named else "it names another vault, or none"),
     ]

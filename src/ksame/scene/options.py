@@ -65,7 +65,7 @@ class ReleaseOptions:
     force: bool = False
 
 
-def check_vault(options: ReleaseOptions, *, remote: bool) -> None:
+def check_vault(options: ReleaseOptions, places: OutputPaths, *, remote: bool) -> None:
     """Refuse a vault that nobody could open, recipients without one, and one that would be replaced."""
     if options.vault is None:
         if options.recipients:
@@ -74,7 +74,7 @@ def check_vault(options: ReleaseOptions, *, remote: bool) -> None:
     Recipients(options.recipients)
     if remote:
         raise UsageError("A --vault is made of local files. Fetch them first, and store the results afterwards.")
-    if options.vault.exists() and not options.resume:
+    if options.vault.exists() and not (options.resume and can_resume(places.work)):
         raise UsageError(f"{options.vault} exists; a vault is never overwritten. Choose another name.")
     if log_of(options.vault).exists():
         raise UsageError(f"{log_of(options.vault)} exists: the log of another vault. Choose another name.")

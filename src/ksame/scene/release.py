@@ -131,7 +131,7 @@ def _deidentify(
         codec=config.encoding.codec,
         resume=options.resume,
     )
-    check_vault(options, remote=bool(stage.called))
+    check_vault(options, places, remote=bool(stage.called))
     check_places(places, options)
     _warn(config)
     job = Job(

@@ -106,7 +106,7 @@ class Sealed:
 
 def wrap(identity: Identity, owner: str, recipients: Recipients) -> Sealed:
     """Wrap a key, which opens what belongs to an owner, for the recipients; age takes what is in it for ``-i``."""
-    return _wrapped(identity_file(identity, [f"{_OWNER}{owner}"]), recipients)
+    return _wrapped(identity_file(identity, [f"{_OWNER}{json.dumps(owner)}"]), recipients)
 
 
 def _wrapped(file: bytes, recipients: Recipients) -> Sealed:
@@ -289,8 +289,8 @@ class Vault:
         if sha256(file).hexdigest() != self.index.entries[number].commitment:
             raise _changed(self.path, "a wrapped key")
         lines = file.decode("utf-8", "replace").splitlines()
-        owner = next((line[2 + len(_OWNER) :] for line in lines if line.startswith(f"# {_OWNER}")), "")
-        return owner, file
+        owner = next((line[2 + len(_OWNER) :] for line in lines if line.startswith(f"# {_OWNER}")), '""')
+        return str(json.loads(owner)), file
 
     def open(self, number: int, keys: Sequence[Identity]) -> bytes:
         """Return what was sealed with a key, or with several, one within the other: the outermost comes first."""
