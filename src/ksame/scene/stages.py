@@ -184,8 +184,9 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
         if task.sealed_for:
             originals = Originals(file.media, file.output, config.encoding)
             sealer = Sealer(pieces, originals, renderer, names, task.sealed_for)
-            for frame in islice(Frames(file.media, sealer.next_frame), max(0, begin - sealer.next_frame)):
-                sealer.add(frame)  # written before an interruption, but not sealed
+            with closing(file.media.frames(sealer.next_frame)) as earlier_frames:
+                for frame in islice(earlier_frames, max(0, begin - sealer.next_frame)):
+                    sealer.add(frame)  # written before an interruption, but not sealed
         frames = run.tools.progress(Frames(file.media, first_needed(begin)), "writing")
         with closing(render_frames(frames, renderer, run.tools.pictures)) as rendered:
             for frame, pixels in islice(rendered, begin - first_needed(begin), None):

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -199,8 +200,8 @@ def _write(
 ) -> int:
     """Write the release with the films in it, read it again, and return in how many frames there is a difference."""
     digests, n_changed = [], 0
-    with Output(media, made, encoding, WorkFolder(work)) as output:
-        for frame, planes, changed in _restored(progress(media.frames(), "restoring"), films, read):
+    with Output(media, made, encoding, WorkFolder(work)) as output, closing(media.frames()) as frames:
+        for frame, planes, changed in _restored(progress(frames, "restoring"), films, read):
             digests.append(_digest(planes))
             n_changed += bool(changed.any())
             if frame.native is None:
@@ -210,11 +211,11 @@ def _write(
                     frame.pixels, _frame_of(planes, frame.native), np.zeros(frame.pixels.shape[:2], dtype=bool)
                 )
         output.finish()
-    again = open_media(made)
     native = media.stream is not None
-    for frame, digest in zip(progress(again.frames(), "checking"), digests, strict=True):
-        if _digest(_values(frame, native=native)) != digest:
-            raise OutputError(f"{made.name}: it does not read back as it was written. Choose .mkv or .png.")
+    with closing(open_media(made).frames()) as frames:
+        for frame, digest in zip(progress(frames, "checking"), digests, strict=True):
+            if _digest(_values(frame, native=native)) != digest:
+                raise OutputError(f"{made.name}: it does not read back as it was written. Choose .mkv or .png.")
     return n_changed
 
 
