@@ -4,6 +4,7 @@ import json
 import os
 import random
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from ksame.errors import InputError, KsameError, OutputError, UsageError
 from ksame.vault import Identity, Recipients, Sealed, Vault, load_identity, new_identity, write_identity, write_vault
-from ksame.vault.container import Index, wrap
+from ksame.vault.container import wrap
+from ksame.vault.index import Index
 from ksame.vault.log import log_of
 from ksame.vault.table import open_everything
 
@@ -234,9 +236,25 @@ def test_an_opening_that_was_interrupted_does_not_lock_the_vault(vault, me):
         Vault.read(vault)
 
 
-def test_what_cannot_be_logged_is_not_opened(vault, me):
+def test_two_who_open_at_once_are_both_logged(vault, me):
+    one, other = Vault.read(vault), Vault.read(vault)
+    with ThreadPoolExecutor(2) as pool:
+        done = [
+            pool.submit(each.noted, action="open", people=(name,), key=me.recipient)
+            for _ in range(10)
+            for name, each in (("P1", one), ("P2", other))
+        ]
+        assert all(future.result() for future in done)
+    assert len(Vault.read(vault).log.openings) == 20
+
+
+def test_what_cannot_be_logged_is_not_opened(vault, me, monkeypatch):
     found = Vault.read(vault)
-    log_of(vault).mkdir()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ksame.vault.log.os.open", full)
     with pytest.raises(OutputError, match="nothing was opened"):
         found.noted(action="open", people=("P1",), key=me.recipient)
 

@@ -4,7 +4,8 @@
 Nothing here knows what is sealed.
 """
 
-from ksame.vault.container import Entry, Sealed, Vault, write_vault
+from ksame.vault.container import Sealed, Vault, write_vault
+from ksame.vault.index import Entry
 from ksame.vault.keys import Identity, Recipients, load_identity, new_identity, write_identity
 from ksame.vault.log import OpeningLog
 from ksame.vault.shares import join, read_share, split

@@ -18,71 +18,34 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Literal
+from typing import Any, BinaryIO, Literal
 
-from pydantic import Field
+try:
+    import fcntl
+except ImportError:  # Windows, where two openings in the same moment are not kept apart
+    fcntl = None  # type: ignore[assignment]
 
 from ksame.errors import InputError, OutputError
 from ksame.files import open_atomic, sha256_of
 from ksame.privacy.certificate import release_digest
-from ksame.privacy.documents import Document, Record, read_document
+from ksame.privacy.documents import read_document
+from ksame.vault.index import Entry, Index
 from ksame.vault.keys import Identity, Recipients, identity_file, identity_in
 from ksame.vault.log import OpeningLog, log_of
 
 _MAGIC = b"ksame-vault 1\n"
 _MAX_INDEX = 1 << 28
-_HASH = r"[0-9a-f]{64}"
 _FOOTER = re.compile(rb"log (\d{10}) ([0-9a-f]{64}) ([0-9a-f]{64})\n")
 _FOOTER_SIZE = 4 + 11 + 65 + 65
 _BLOCK = 1 << 20
 LINK_TABLE = "link table"
 """The owner of what belongs to nobody alone."""
 _OWNER = "opens: "
-
-
-class Entry(Record):
-    """One age file in a vault."""
-
-    kind: Literal["key", "record", "film"]
-    size: int = Field(ge=0, description="in bytes; 0 where it was left out of this copy")
-    sha256: str = Field(pattern=_HASH, description="of the age file")
-    commitment: str | None = Field(
-        None, pattern=_HASH, description="SHA-256 of the key, which wrapping does not change"
-    )
-
-    @property
-    def constant(self) -> str:
-        """What of the entry never changes."""
-        return self.commitment or self.sha256
-
-
-class Index(Document):
-    """What anybody can see of a vault."""
-
-    expected: ClassVar[str] = "the index of a vault"
-
-    schema_: Literal["ksame/vault"] = Field("ksame/vault", alias="schema")
-    version: Literal[1] = 1
-    release: str = Field(pattern=_HASH, description="digest of the release, as in its certificate")
-    files: dict[str, str] = Field(description="SHA-256 of every released file")
-    recipients: int = Field(ge=1, description="how many keys open it")
-    entries: tuple[Entry, ...] = Field(min_length=1)
-
-    @property
-    def root(self) -> str:
-        """One hash of everything that never changes."""
-        return root_of(self.release, self.entries)
-
-
-def root_of(release: str, entries: Iterable[Entry]) -> str:
-    """Return the root of a vault of a release."""
-    lines = [f"{entry.kind} {entry.constant}\n" for entry in entries]
-    return sha256("".join([f"ksame-vault 1 {release}\n", *lines]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -240,12 +203,7 @@ class Vault:
                 left -= len(block)
             if entry.size and digest.hexdigest() != entry.sha256:
                 raise _changed(path, f"sealed piece {number + 1} of {len(index.entries)}")
-        found = _FOOTER.fullmatch(file.read())
-        if found is None or _footer(int(found[1]), found[2].decode()) != found[0]:
-            raise _changed(path, "its last line")
-        log = OpeningLog.read(log_of(path), index.root)
-        log.require(int(found[1]), found[2].decode())
-        return cls(path, index, log, tuple(starts))
+        return cls(path, index, _log(path, index, file.read()), tuple(starts))
 
     @property
     def root(self) -> str:
@@ -304,8 +262,9 @@ class Vault:
 
     def noted(self, **what: Any) -> Vault:
         """Log an opening, beside the vault and in its last line; see :meth:`OpeningLog.append`."""
-        log = self.log
         with self._writable() as file:
+            file.seek(self._starts[-1])
+            log = _log(self.path, self.index, file.read())  # as it is now: somebody else may have opened it meanwhile
             log = log.append(**what)
             file.seek(self._starts[-1])
             file.write(_footer(len(log.openings), log.head))
@@ -317,6 +276,8 @@ class Vault:
     def _writable(self) -> Iterator[BinaryIO]:
         try:
             with self.path.open("r+b") as file:
+                if fcntl is not None:
+                    fcntl.flock(file, fcntl.LOCK_EX)  # one opening after the other
                 yield file
         except OSError as error:
             raise OutputError(
@@ -343,6 +304,16 @@ class Vault:
         own = path.exists() and path.samefile(self.path)
         log = (len(self.log.openings), self.log.head) if own else (0, index.root)
         _write(path, index, sources, log, replace=own)
+
+
+def _log(path: Path, index: Index, footer: bytes) -> OpeningLog:
+    """Return the log of a vault, which must be the one that its last line tells of."""
+    found = _FOOTER.fullmatch(footer)
+    if found is None or _footer(int(found[1]), found[2].decode()) != found[0]:
+        raise _changed(path, "its last line")
+    log = OpeningLog.read(log_of(path), index.root)
+    log.require(int(found[1]), found[2].decode())
+    return log
 
 
 def _changed(path: Path, what: str) -> InputError:

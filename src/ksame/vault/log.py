@@ -21,7 +21,7 @@ from pydantic import Field
 from ksame.errors import InputError, OutputError
 from ksame.privacy.documents import Record, read_document
 
-_HASH = r"[0-9a-f]{64}"
+_HASH = r"^[0-9a-f]{64}$"
 
 
 class Opening(Record):

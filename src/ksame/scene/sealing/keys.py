@@ -6,8 +6,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ksame.vault import Recipients, Sealed, new_identity
-from ksame.vault.container import LINK_TABLE, Entry, wrap
+from ksame.vault import Entry, Recipients, Sealed, new_identity
+from ksame.vault.container import LINK_TABLE, wrap
 
 
 def new_keys(people: Iterable[str], recipients: Recipients) -> dict[str, dict[str, Any]]:
