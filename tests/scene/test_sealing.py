@@ -403,6 +403,17 @@ def test_films_are_exact_to_one_level(seed, pixel_format):
             assert off.size == 0 or off.max() <= 1
 
 
+@pytest.mark.parametrize("pixel_format", ["yuv420p", RGB])
+def test_a_film_keeps_few_frames_in_memory(pixel_format):
+    rng = np.random.default_rng(1)
+    shapes = [(64, 64, 3)] if pixel_format == RGB else [(64, 64), (32, 32), (32, 32)]
+    blocks = np.ones(shapes[-1][:2], dtype=bool)
+    writer = FilmWriter(0, Window(0, 0, 64, 64), pixel_format, (64, 64))
+    for _ in range(40):
+        writer.add([rng.integers(0, 256, shape, dtype=np.uint8) for shape in shapes], blocks)
+        assert len(writer._pending) <= 3, "frames that wait for their encoder"
+
+
 def test_a_film_that_is_none_is_refused():
     for data in (b"", b"ksame-film 1\n{}\n", b"anything"):
         with pytest.raises(KsameError):

@@ -37,7 +37,7 @@ Blocks = NDArray[np.bool_]
 RGB = "rgb24"
 _MAGIC = b"ksame-film 1\n"
 _GRID = 16
-_X264 = {"preset": "slow", "bf": "0", "threads": "1", "a53cc": "0"}
+_X264 = {"preset": "slow", "bf": "0", "threads": "1", "a53cc": "0", "rc-lookahead": "0"}
 # 10 is the best of 0 to 14 with what is then missing (docs/vault.md); deblocking would only blur what is nearly exact
 _NEARLY = {"qp": "10", "x264-params": "no-deblock=1:weightp=0:mbtree=0:aq-mode=0:ipratio=1"}
 
@@ -133,7 +133,8 @@ class FilmWriter:
         self._encoder.pix_fmt = pixel_format
         self._encoder.time_base, self._encoder.options = Fraction(1, 25), options
         self._held: Planes | None = None
-        self._masks: list[Blocks] = []
+        self._mask: Blocks | None = None
+        self._changes: list[bytes] = []
         self._packets: list[bytes] = []
         self._decoder: VideoCodecContext | None = None
         self._pending: deque[tuple[Planes, list[Blocks]]] = deque()
@@ -154,9 +155,10 @@ class FilmWriter:
             )
         for target, held in zip(_picture(frame), self._held, strict=True):
             target[...] = held
-        self._masks.append(part.copy())
+        self._changes.append(np.packbits(part if self._mask is None else part ^ self._mask).tobytes())
+        self._mask = part.copy()
         self._pending.append(([plane.copy() for plane in self._held], masks))
-        frame.pts = len(self._masks) - 1
+        frame.pts = len(self._changes) - 1
         self._encode(frame)
 
     def _encode(self, frame: VideoFrame | None) -> None:
@@ -181,13 +183,12 @@ class FilmWriter:
         self._encode(None)
         if self._pending:
             raise InputError("A frame of a film for the vault could not be decoded again.")
-        changes = [np.packbits(now ^ before) for now, before in _pairs(self._masks)]
-        masks = lzma.compress(b"".join(change.tobytes() for change in changes), preset=6)
+        masks = lzma.compress(b"".join(self._changes), preset=6)
         film = b"".join(struct.pack("<I", len(data)) + data for data in self._packets)
         parts = [masks, *self._fixes.finish(), film]
         head = _Head(
             first=self.first,
-            count=len(self._masks),
+            count=len(self._changes),
             window=(self.window.top, self.window.left, self.window.bottom, self.window.right),
             pixel_format=self._format,
             decoder=self._decoder_name,
@@ -196,14 +197,6 @@ class FilmWriter:
         )
         line = json.dumps(head.model_dump(mode="json"), separators=(",", ":")).encode()
         return b"".join([_MAGIC, line, b"\n", *parts])
-
-
-def _pairs(masks: Sequence[Blocks]) -> Iterator[tuple[Blocks, Blocks]]:
-    """Yield every mask and the one before it; the first comes after nothing."""
-    before = np.zeros_like(masks[0])
-    for mask in masks:
-        yield mask, before
-        before = mask
 
 
 @dataclass(frozen=True, eq=False)
