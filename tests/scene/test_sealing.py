@@ -225,6 +225,8 @@ REFUSED = {
     "no release": ({"release": "nothing.mp4"}, InputError, "no such file"),
     "a lossy picture": ({"output": "r.jpg"}, UsageError, "Choose .png"),
     "a lossy film": ({"output": "r.avi"}, UsageError, "Choose .mp4 or .mkv"),
+    "one picture": ({"output": "r.png"}, UsageError, "cannot hold a recording"),
+    "pictures": ({"output": "r"}, UsageError, "Choose .mp4 or .mkv"),
     "no such folder": ({"output": "none/r.mp4"}, UsageError, "does not exist"),
     "an unknown suffix": ({"output": "r.docx"}, UsageError, "not known"),
 }

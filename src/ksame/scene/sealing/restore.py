@@ -152,8 +152,12 @@ def exact_encoding(media: Media, output: Path) -> EncoderConfig:
     if suffix in PICTURE_SUFFIXES:
         if suffix not in _EXACT_PICTURES:
             raise UsageError(f"{output}: such a file does not hold exact pixels. Choose .png or .tif.")
+        if media.kind != "photograph":
+            raise UsageError(f"{output}: a picture cannot hold a recording. Choose .mp4 or .mkv.")
         return EncoderConfig()
     if not suffix:
+        if media.stream is not None:
+            raise UsageError(f"{output}: pictures do not hold exact values of this recording. Choose .mp4 or .mkv.")
         return EncoderConfig(codec="png")
     if suffix not in CONTAINERS:
         raise UsageError(
