@@ -5,6 +5,7 @@ import os
 import random
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -236,6 +237,17 @@ def test_an_opening_that_was_interrupted_does_not_lock_the_vault(vault, me):
         Vault.read(vault)
 
 
+def test_a_key_that_somebody_else_sealed_is_told_of(tmp_path, me):
+    """age does not tell who sealed a file: whoever knows the public key can make such a vault."""
+    from ksame.vault.container import _wrapped
+
+    for file in (b"# opens: P1\n" + me.secret.encode(), b"nothing at all", b'# opens: "P1"\n'):
+        path = tmp_path / f"{sha256(file).hexdigest()[:8]}.age"
+        write_vault(path, [_wrapped(file, Recipients((me.recipient,)))], FILES, 1)
+        with pytest.raises(InputError, match=path.name):
+            Vault.read(path).keys(me)
+
+
 def test_two_who_open_at_once_are_both_logged(vault, me):
     one, other = Vault.read(vault), Vault.read(vault)
     with ThreadPoolExecutor(2) as pool:
@@ -266,8 +278,6 @@ def test_the_index_binds_to_the_release(vault, tmp_path, me):
 
 
 def write_other_files(vault, index):
-    from hashlib import sha256
-
     from ksame.vault import container
 
     line = container._index_line(Index(**{**index.model_dump(by_alias=True), "files": {"x": "cd" * 32}}))

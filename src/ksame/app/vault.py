@@ -312,7 +312,9 @@ def split(
     from ksame.files import make_folder
     from ksame.vault import load_identity
     from ksame.vault import split as divide
+    from ksame.vault.shares import check_shares
 
+    check_shares(needed, total)
     shares = divide(load_identity(identity), needed, total)
     files = [output / f"share-{share.number}-of-{share.total}.txt" for share in shares]
     make_folder(output)

@@ -248,7 +248,10 @@ class Vault:
             raise _changed(self.path, "a wrapped key")
         lines = file.decode("utf-8", "replace").splitlines()
         owner = next((line[2 + len(_OWNER) :] for line in lines if line.startswith(f"# {_OWNER}")), '""')
-        return str(json.loads(owner)), file
+        try:
+            return str(json.loads(owner)), file
+        except ValueError:
+            raise InputError(f"{self.path}: a key in it does not tell whose it is. Was it made by ksame?") from None
 
     def open(self, number: int, keys: Sequence[Identity]) -> bytes:
         """Return what was sealed with a key, or with several, one within the other: the outermost comes first."""

@@ -91,10 +91,14 @@ def read_share(path: Path) -> Share:
     return share
 
 
+def check_shares(needed: int, total: int) -> None:
+    """Refuse numbers of shares that make no sense."""
+    whole_number("needed", "split", needed, 2, whole_number("total", "split", total, 2, _MAX_SHARES))
+
+
 def split(identity: Identity, needed: int, total: int) -> list[Share]:
     """Return ``total`` shares of a key, of which any ``needed`` make it again."""
-    total = whole_number("total", "split", total, 2, _MAX_SHARES)
-    needed = whole_number("needed", "split", needed, 2, total)
+    check_shares(needed, total)
     secret = identity.secret.encode()
     polynomials = [bytes([byte]) + secrets.token_bytes(needed - 1) for byte in secret]
     recipient = identity.recipient
