@@ -281,6 +281,35 @@ def test_a_vault_that_makes_no_sense_is_refused_before_any_work(tmp_path, option
     assert [path.name for path in tmp_path.iterdir()] == ["film.mp4"]
 
 
+def test_files_at_urls_have_no_vault(tmp_path):
+    pytest.importorskip("fsspec", reason="fsspec is not installed: pip install 'ksame[cluster]'")
+    two_people(tmp_path / "film.mp4", 1)
+    options = ReleaseOptions(vault=tmp_path / "case.age", recipients=(ME.recipient,))
+    with pytest.raises(UsageError, match="local files"):
+        ksame.deidentify_media(f"file://{tmp_path}/film.mp4", tmp_path / "safe.mp4", config=FILL, options=options)
+    assert [path.name for path in tmp_path.iterdir()] == ["film.mp4"]
+
+
+def test_a_finished_job_is_not_run_again_over_its_vault(tmp_path):
+    two_people(tmp_path / "film.mp4", 1)
+    with pytest.warns(PrivacyWarning):
+        sealed_release(tmp_path / "film.mp4", tmp_path / "safe.mp4")
+    before = (tmp_path / "safe.mp4").read_bytes()
+    with pytest.raises(UsageError, match="never overwritten"):
+        sealed_release(tmp_path / "film.mp4", tmp_path / "safe.mp4", resume=True, force=True)
+    assert (tmp_path / "safe.mp4").read_bytes() == before
+
+
+def test_what_a_rectangle_fills_is_sealed_for_nobody(tmp_path):
+    config = ksame.JobConfig(method="fill", regions=((60, 60, 60, 60),))
+    with pytest.warns(PrivacyWarning):
+        sealed_release(two_people(tmp_path / "film.mp4", 2), tmp_path / "safe.mp4", config)
+    restore(Vault.read(tmp_path / "case.age"), ME, ["P1", "P2"], tmp_path / "safe.mp4", tmp_path / "restored.mp4")
+    for release, restored in zip(*(decoded(tmp_path / f"{n}.mp4") for n in ("safe", "restored")), strict=True):
+        assert np.array_equal(release[0][60:120, 60:120], restored[0][60:120, 60:120])
+        assert not np.array_equal(release[0], restored[0])
+
+
 class _Killed(BaseException):
     pass
 
