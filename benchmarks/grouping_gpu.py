@@ -6,7 +6,7 @@ face, for codes drawn as in ``benchmarks.grouping_speed``. Runs where nothing of
 Codes are halved across their main direction until leaves hold about a thousand; in every leaf a random face takes its
 k - 1 nearest, again and again; the quarter of the groups that lose most is formed again with those of other leaves.
 
-It is a benchmark and no part of the package: two runs on a GPU differ in the last digits and so in some groups, and a
+It is a benchmark and no part of the package: a GPU adds in no fixed order, so that two runs may differ, and a
 release must be repeatable to the byte; and grouping is a small part of a release.
 """
 

@@ -20,6 +20,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,19 @@ from ksame.scene.certificate import SceneCertificate
 from ksame.scene.linkage import read_linkage
 from ksame.scene.track import read_tracks, write_tracks
 from ksame.scene.track.tracks import N_POINTS, Person, Track, Tracks
+from ksame.vault import (
+    Recipients,
+    Sealed,
+    Vault,
+    load_identity,
+    new_identity,
+    read_share,
+    split,
+    write_identity,
+    write_vault,
+)
+from ksame.vault.container import wrap
+from ksame.vault.log import log_of
 from scene_release import write_scene_release
 
 SLOWEST = 30.0
@@ -294,12 +308,42 @@ def manifest(base: Path) -> Reader:
     return Reader((base / "job.json",), lambda _: [], quick=quick)
 
 
+def vault(base: Path) -> Reader:
+    """Vaults, their logs, keys and shares; and indexes of vaults whose hashes were written anew."""
+    me, person = new_identity(), new_identity()
+    film = Sealed.of("film", Recipients((person.recipient,)).seal(b"film" * 99))
+    case, key, share, index = (base / name for name in ("case.age", "key.txt", "share.txt", "index.json"))
+    write_vault(case, [wrap(person, "P1", Recipients((me.recipient,))), film], {"safe.mp4": "ab" * 32}, 1)
+    Vault.read(case).noted(action="open", people=("P1",), key=me.recipient)
+    write_identity(key, me)
+    split(me, 2, 3)[0].write(share)
+    magic, line, _, body = case.read_bytes().split(b"\n", 3)
+    index.write_bytes(line)
+    forged = base / "forged.age"
+
+    def quick(path: Path) -> object:
+        if path == index:
+            head = magic + b"\n" + path.read_bytes() + b"\n"
+            forged.write_bytes(head + sha256(head).hexdigest().encode() + b"\n" + body)
+            return Vault.read(forged)
+        return load_identity(path) if path == key else read_share(path) if path == share else Vault.read(case)
+
+    def words(path: Path) -> list[list[object]]:
+        if path == share:
+            return [["vault", "join", path, path, "-o", base / "again.txt"]]
+        which = forged if path == index else case
+        return [["vault", "list", which], ["vault", "verify", which, "--identity", key, "--json"]]
+
+    return Reader((case, log_of(case), key, share, index), words, quick=quick)
+
+
 READERS: dict[str, Callable[[Path], Reader]] = {
     "certificate": certificate,
     "linkage": linkage,
     "tracks": tracks,
     "labels": labels,
     "manifest": manifest,
+    "vault": vault,
 }
 
 

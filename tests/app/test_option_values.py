@@ -43,6 +43,13 @@ BASES = {
     "models list": (),
     "models pull": ("no-such-model",),
     "models verify": ("no-such-model",),
+    "vault keygen": ("-o", "key.txt"),
+    "vault list": ("{nothing}",),
+    "vault open": ("{nothing}", "{nothing}", "-p", "P1", "-i", "{nothing}", "-o", "out.mp4"),
+    "vault rekey": ("{nothing}", "-i", "{nothing}"),
+    "vault verify": ("{nothing}",),
+    "vault split": ("{nothing}", "-m", "2", "-n", "3", "-o", "out"),
+    "vault join": ("{nothing}", "-o", "out.txt"),
 }
 """Calls that are right but for what they are to read, so that a wrong number must be noticed before."""
 

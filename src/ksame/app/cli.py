@@ -31,6 +31,10 @@ COMMANDS = {
         "ksame.app.verify:verify_command",
         "Check a release of faces, or photographs and video, against the certificate.",
     ),
+    "vault": (
+        "ksame.app.vault:app",
+        "Make keys, see what a vault holds, bring one person back, change who can open it.",
+    ),
     "audit": (
         "ksame.app.audit:audit_command",
         "Attack released pictures with real recognisers and write a report.",

@@ -116,7 +116,7 @@ def _sheet(seen: Sequence[tuple[Media, Tracks]], everyone: People) -> ByteArray:
     pictures: dict[str, list[tuple[str, ByteArray]]] = {name: [] for name in everyone.people}
     for n, due in spots.items():
         frames = seen[n][0].frames()
-        with closing(frames):  # type: ignore[type-var]  # a generator
+        with closing(frames):
             for frame in frames:
                 for name, track in due.get(frame.index, ()):
                     face = track.at(frame.index)

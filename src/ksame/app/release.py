@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,13 +20,16 @@ from ksame.errors import ExitCode, KsameError, PrivacyWarning, UsageError
 from ksame.faces import FaceSet
 from ksame.methods import Select
 from ksame.parameters import specs
-from ksame.privacy.certificate import Certificate
+from ksame.privacy.certificate import Certificate, VaultRecord
+from ksame.privacy.documents import read_document
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import Release, require_free, write_release
 from ksame.privacy.signing import load_private_key
 from ksame.recipes import METHODS, Recipe, recipe
 from ksame.remote import staged
 from ksame.scheduling import LOCAL, check_scheduler
+from ksame.vault import Recipients, Vault, load_identity
+from ksame.vault.table import open_table, seal_table
 
 if TYPE_CHECKING:
     from ksame.audit import AuditResult
@@ -74,6 +77,17 @@ class ReleaseCommand:
         bool, typer.Option("--same-person", help="Names that share a photograph are one person; otherwise an error.")
     ] = False
     link_table: Annotated[Path | None, typer.Option(help="Also write who became whom. Secret!")] = None
+    vault: Annotated[
+        Path | None,
+        typer.Option(help="Also seal who became whom in this file, such as link.age, for each --recipient."),
+    ] = None
+    recipient: Annotated[
+        list[str] | None,
+        typer.Option(help="Public key, age1…, that opens the --vault; several times for several keys."),
+    ] = None
+    identity: Annotated[
+        Path | None, typer.Option(help="File with the secret key, where the --after link table is in a vault.")
+    ] = None
     sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the certificate.")] = None
     audit: Annotated[
         Path | None, typer.Option(help="Also attack the release and write this report. It shows originals!")
@@ -183,25 +197,28 @@ def run_release(options: ReleaseCommand) -> Result:
         try:
             stage.upload()
         except BaseException:
-            if options.link_table is not None:
-                options.link_table.unlink(missing_ok=True)
+            _remove([options.link_table, options.vault])
             raise
     return replace(result, output=stage.name(Path(result.output)))
 
 
 def _run(options: ReleaseCommand, output: Path) -> Result:
     require_free(output, force=options.force)
-    if options.link_table is not None and options.link_table.exists():
-        raise UsageError(f"{options.link_table} exists; a link table is never overwritten. Choose another name.")
-    if options.link_table is not None and options.link_table.resolve().is_relative_to(output.resolve()):
-        raise UsageError("The link table undoes the release; it must not lie inside the release folder.")
+    recipients = None if options.vault is None else Recipients(tuple(options.recipient or ()))
+    if options.vault is None and options.recipient:
+        raise UsageError("A --recipient opens a vault. Name its file with --vault.")
+    for name, path in {"link table": options.link_table, "vault": options.vault}.items():
+        if path is not None and path.exists():
+            raise UsageError(f"{path} exists; a {name} is never overwritten. Choose another name.")
+        if path is not None and path.resolve().is_relative_to(output.resolve()):
+            raise UsageError(f"The {name} undoes the release; it must not lie inside the release folder.")
     if options.audit is not None:
         from ksame.audit.report import require_place
 
         require_place(options.audit, output, force=options.force)
     chosen = build_recipe(options)
     key = None if options.sign is None else load_private_key(options.sign)
-    after = None if options.after is None else Linkage.read(options.after)
+    after = None if options.after is None else read_after(options.after, options.identity)
     check_scheduler(options.scheduler, options.workers)
     request = Request(
         options.faces,
@@ -222,14 +239,20 @@ def _run(options: ReleaseCommand, output: Path) -> Result:
     }
     with talk.working(f"de-identifying {len(source.faces)} faces"):
         release, linkage = deidentify(source.faces, chosen, **arguments)
-    if options.link_table is not None:
-        linkage.write(options.link_table)
+    secrets: list[Path] = []
     try:
+        if options.link_table is not None:
+            linkage.write(options.link_table)
+            secrets.append(options.link_table)
+        if options.vault is not None and recipients is not None:
+            root = seal_table(options.vault, linkage, release.certificate.files, recipients)
+            secrets.append(options.vault)
+            told = release.certificate.model_copy(update={"vault": VaultRecord(root=root)})
+            release = replace(release, certificate=told)
         with talk.working("writing"):
             write_release(release, output, force=options.force, key=key)
     except BaseException:
-        if options.link_table is not None:
-            options.link_table.unlink(missing_ok=True)
+        _remove(secrets)
         raise
     if options.link_table is not None:
         warnings.warn(
@@ -239,6 +262,21 @@ def _run(options: ReleaseCommand, output: Path) -> Result:
         )
     audited = None if options.audit is None else _audited(options, output, options.audit, source.faces, linkage)
     return Result(output, release, linkage, source.unreadable, audited)
+
+
+def _remove(secrets: Sequence[Path | None]) -> None:
+    """Remove what would undo a release that was not written."""
+    for path in secrets:
+        if path is not None:
+            path.unlink(missing_ok=True)
+
+
+def read_after(path: Path, identity: Path | None) -> Linkage:
+    """Read a link table, in a vault where a key to it is given; that is logged as an opening."""
+    if identity is None:
+        return Linkage.read(path)
+    data, _ = open_table(Vault.read(path), load_identity(identity), "for a release that continues this one")
+    return read_document(Linkage, data, Linkage.expected)
 
 
 def _audited(options: ReleaseCommand, folder: Path, report: Path, faces: FaceSet, linkage: Linkage) -> AuditResult:

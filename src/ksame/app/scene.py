@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,8 @@ import typer
 
 from ksame.app import talk
 from ksame.app.options import SCHEDULER_HELP, cover_help, level_help, method_help, scenes, with_options
-from ksame.errors import ExitCode, PrivacyWarning, UsageError, parameter_error
+from ksame.app.values import parse_region, parse_time
+from ksame.errors import ExitCode, PrivacyWarning, UsageError
 from ksame.heads.covers import COVERS, HEAD
 from ksame.scheduling import LOCAL
 
@@ -20,7 +20,6 @@ _FILES = "Input and output"
 _FACES = "Faces"
 _WHO = "Who, when and where"
 _MEDIA = "Media"
-_FAR = 1_000_000  # pixels: more than any picture has across
 
 
 @dataclass(frozen=True)
@@ -172,6 +171,22 @@ class DeidentifyCommand:
         Path | None,
         typer.Option(help="Also write who became whom. Secret! Never overwritten.", rich_help_panel=_FILES),
     ] = None
+    vault: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also seal everybody's originals and who became whom in this file, such as case.age: each --recipient "
+            "can bring one person back with ksame vault open. Never overwritten.",
+            rich_help_panel=_FILES,
+        ),
+    ] = None
+    recipient: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Public key, age1…, that opens the --vault; give it several times for several keys. Make one with: "
+            "ksame vault keygen.",
+            rich_help_panel=_FILES,
+        ),
+    ] = None
     sign: Annotated[
         Path | None,
         typer.Option(help="Ed25519 private key (PEM) to sign the certificate.", rich_help_panel=_FILES),
@@ -244,6 +259,8 @@ def deidentify_command(options: DeidentifyCommand) -> None:
         tracks=options.tracks,
         review=options.review,
         link_table=options.link_table,
+        vault=options.vault,
+        recipients=tuple(options.recipient or ()),
         manifest=options.manifest,
         described=described,
         sign=None if options.sign is None else load_private_key(options.sign),
@@ -310,39 +327,3 @@ def people_command(
         show(listed)
     if listed.failed:
         raise typer.Exit(ExitCode.WITHHELD)
-
-
-def parse_time(text: str | None, default: float) -> float:
-    """Return the seconds of a time such as 75, 1:15 or 0:01:15.5.
-
-    Examples
-    --------
-    >>> parse_time("1:02:03.5", 0.0)
-    3723.5
-    """
-    if text is None:
-        return default
-    if re.fullmatch(r"(\d{1,9}:){0,2}\d{1,9}(\.\d{0,9})?", text) is None:
-        raise parameter_error("time", "deidentify", "seconds, m:ss or h:mm:ss, such as 75 or 1:15", text)
-    seconds = 0.0
-    for part in text.split(":"):
-        seconds = 60 * seconds + float(part)
-    return seconds
-
-
-def parse_region(text: str) -> tuple[float, float, float, float]:
-    """Return x, y, width and height of a rectangle.
-
-    Examples
-    --------
-    >>> parse_region("10,20,30,40")
-    (10.0, 20.0, 30.0, 40.0)
-    """
-    try:
-        x, y, width, height = (float(part) for part in text.split(","))
-    except ValueError:
-        raise parameter_error("region", "deidentify", "x,y,width,height in pixels", text) from None
-    if not (0 < width <= _FAR and 0 < height <= _FAR and abs(x) <= _FAR and abs(y) <= _FAR):
-        expected = f"x,y,width,height in pixels, none beyond {_FAR}, width and height above 0"
-        raise parameter_error("region", "deidentify", expected, text)
-    return x, y, width, height

@@ -147,6 +147,15 @@ def put(out: ByteArray, hidden: Mask, region: Region, finished: FinishedHead, *,
     unknown[inside > 0] = False
 
 
+def _reach(side: float) -> int:
+    return max(1, round(INVENTION.band * side))
+
+
+def spread_of(side: float) -> int:
+    """Return how many pixels beyond its outline a head may change: the band, and as far as it is softened."""
+    return 4 * _reach(side)
+
+
 def _window_of_square(region: Region, size: int, shape: tuple[int, ...]) -> tuple[tuple[slice, slice], FloatArray]:
     """Return the part of a frame about a region's square, and the matrix from there to the square."""
     matrix = region.to_square(size)
@@ -167,11 +176,10 @@ def _put(
     grain: float,
 ) -> None:
     """Put a finished square into a part of a frame, in place, where it shows; with grain, in 8-bit steps."""
-    reach = max(1, round(INVENTION.band * side))
+    reach, spread = _reach(side), spread_of(side)
     left, top, width, height = cv2.boundingRect(inside)
     if not width * height:
         return
-    spread = 4 * reach  # the band, and as far as it is softened
     rows = slice(max(0, top - spread), top + height + spread)
     columns = slice(max(0, left - spread), left + width + spread)
     part, inside, unknown = frame[rows, columns], inside[rows, columns], unknown[rows, columns]

@@ -119,6 +119,23 @@ class Series(Record):
     after: str = Field(description="digest of the release before it")
 
 
+SEALED = (
+    "A sealed vault exists: whoever has a key to it can bring back what it holds of the originals, or who became whom. "
+    "Without a key it tells how many people it holds, and how much, and nothing else."
+)
+"""What a certificate says of a vault."""
+
+
+class VaultRecord(Record):
+    """That there is a vault from which the release can be undone."""
+
+    root: str = Field(
+        pattern=r"^[0-9a-f]{64}$",
+        description="hash of all that the vault seals; changing its recipients does not change it",
+    )
+    statement: str = SEALED
+
+
 class CertificateCore(Document):
     """What the certificates of faces and of scenes have in common."""
 
@@ -130,6 +147,7 @@ class CertificateCore(Document):
     files: dict[str, str] = Field(description="SHA-256 of every released file")
     digest: str = Field(description="SHA-256 over the names and hashes of all released files")
     software: dict[str, str]
+    vault: VaultRecord | None = Field(None, description="null where nothing was sealed")
 
     def to_json(self) -> bytes:
         """Return the certificate file; what is long and for machines comes last."""

@@ -19,6 +19,8 @@ from ksame.faces.reading import StrPath, decode_png
 from ksame.files import write_atomic
 from ksame.privacy.documents import Document, Record, read_any, read_bytes
 
+_SEALED = b"ksame-vault "  # how a vault begins
+
 
 class LinkedFace(Record):
     """One released face and whom it stands for."""
@@ -78,6 +80,8 @@ def read_table(path: Path, *kinds: type[Table]) -> Table:
     Raises InputError when it is none of them.
     """
     data = read_bytes(path, "the link table")  # once: it may come through a pipe
+    if data.startswith(_SEALED):
+        raise InputError(f"{path}: it is sealed. Open it first: ksame vault open {path} --identity KEY -o link.json")
     try:
         return read_any(data, *kinds)
     except InputError as error:

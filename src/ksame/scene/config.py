@@ -112,6 +112,8 @@ class Job:
         Go on with an interrupted run of the same job, if there is one.
     force : bool
         Replace outputs that exist.
+    recipients : tuple of str
+        Public keys of age: what is hidden is sealed for them. None where there is no vault.
     """
 
     files: Sequence[tuple[Path, Path]]
@@ -121,6 +123,7 @@ class Job:
     tracks: Path | None = None
     resume: bool = False
     force: bool = False
+    recipients: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.files:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -29,12 +29,14 @@ from ksame.scene.media import Media, check_destination, check_requests
 from ksame.scene.media.output import remove_part
 from ksame.scene.memory import give_back_memory, share_memory
 from ksame.scene.result import FileResult, JobResult
+from ksame.scene.sealing import new_keys
 from ksame.scene.stages import JobFile, StageRun, WriteTask, cast_of, track_file, view_file, write_file
-from ksame.scene.store import PLAN, Store, can_resume, key_of
+from ksame.scene.store import KEYS, PLAN, Store, can_resume, key_of
 from ksame.scene.track import People, join_files, write_tracks
 from ksame.scene.track.tracks import Tracks
 from ksame.scene.workers import CancelToken, Tools, picture_pool
 from ksame.scheduling import Scheduler, open_scheduler
+from ksame.vault import Recipients
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -99,7 +101,7 @@ def run(job: Job, *, progress: Progress = silent, on_done: Callable[[JobResult],
     store = Store.begin(
         job.work,
         [file.fingerprint for file in files],
-        job.config.key(),
+        key_of(job.config.key(), job.recipients) if job.recipients else job.config.key(),
         job.seed,
         outputs=[output.name for _, output in job.files],
         resume=job.resume,
@@ -140,11 +142,15 @@ def _run(run: _Run, files: list[JobFile], failed: dict[Path, str]) -> JobResult:
     files, everyone, plan, key = _decide(run, files, casts, failed)
     run.tools.forget()
     give_back_memory()
+    keys = _keys(run, plan, key)
+    if keys:
+        key = key_of(key, {name: value["recipient"] for name, value in keys.items()})
     tasks = []
     for index, file in enumerate(files):
         names = {person.name: everyone.names[index, person.name] for person in casts[file.number].people}
         decisions = {local: plan.decisions[name] for local, name in names.items()}
-        tasks.append(WriteTask(file, decisions, names, key_of(key, file.fingerprint)))
+        public = {name: str(value["recipient"]) for name, value in keys.items()}
+        tasks.append(WriteTask(file, decisions, names, key_of(key, file.fingerprint), public))
     results: dict[int, FileResult] = {}
     for index, result in enumerate(run.map(write_file, tasks, "writing")):
         if isinstance(result, InputError):
@@ -157,7 +163,22 @@ def _run(run: _Run, files: list[JobFile], failed: dict[Path, str]) -> JobResult:
         everyone = everyone.only(results)
         plan = plan.only(everyone.people)
     kept = tuple(casts[files[index].number] for index in results)
-    return JobResult(tuple(results.values()), failed, plan, everyone, kept, run.store.seed)
+    return JobResult(tuple(results.values()), failed, plan, everyone, kept, run.store.seed, keys)
+
+
+def _keys(run: _Run, plan: Plan, key: str) -> Mapping[str, Mapping[str, Any]]:
+    """Make a key for everybody whose originals are sealed, or take those of the interrupted run; none without a vault.
+
+    What is kept of a secret key is what was wrapped for the recipients: nothing that this machine could open.
+    """
+    if not run.job.recipients:
+        return {}
+    key = key_of(key, run.job.recipients, sorted(plan.decisions))
+    keys = run.store.value(KEYS, 0, key)
+    if keys is None:
+        keys = new_keys(plan.decisions, Recipients(run.job.recipients))
+        run.store.finish(KEYS, 0, key, keys)
+    return keys
 
 
 def _note(run: _Run, file: JobFile, result: object, failed: dict[Path, str]) -> None:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import length_hint
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
 from ksame.files import set_constant_time, sha256_of, write_atomic
+from ksame.privacy.certificate import VaultRecord
 from ksame.progress import Progress, silent
 from ksame.remote import Staged, staged
 from ksame.scene.at_risk import as_csv
@@ -21,56 +22,19 @@ from ksame.scene.config import Job, JobConfig
 from ksame.scene.job import run
 from ksame.scene.linkage import link
 from ksame.scene.manifest import Manifest
+from ksame.scene.media.output import take_back
+from ksame.scene.options import ReleaseOptions, check_places, check_vault
 from ksame.scene.paths import OutputPaths, find_inputs, output_paths
 from ksame.scene.result import FileResult, JobResult
-from ksame.scene.review import check_sheet, review_sheet, write_sheet
-from ksame.scene.store import can_resume
+from ksame.scene.review import review_sheet, write_sheet
+from ksame.scene.sealing.casefile import seal_case
+from ksame.vault import Recipients
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    pass
 
+__all__ = ["MediaRelease", "ReleaseOptions", "deidentify_media"]
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class ReleaseOptions:
-    """What is written beside the outputs, and what they are called.
-
-    Parameters
-    ----------
-    frames : bool
-        A folder is one recording in numbered pictures.
-    keep_names : bool
-        Outputs in a folder are named as the originals; by default they are numbered at random.
-    container : str, optional
-        For recordings in a folder, such as "mp4".
-    tracks : Path, optional
-        Who is where in one file: read if it exists, otherwise written, to be edited. As secret as the originals.
-    review : Path, optional
-        A picture of everyone before and after. It shows originals.
-    link_table : Path, optional
-        Who became whom. Secret; never overwritten.
-    manifest : Path, optional
-        Where it is kept what is to be done and what became of each file. It names originals.
-    described : mapping of str to value
-        Options of ``ksame deidentify`` that a new manifest has.
-    sign : Ed25519PrivateKey, optional
-        Signs the certificate.
-    resume, force : bool
-        Go on with an interrupted run; replace earlier outputs.
-    """
-
-    frames: bool = False
-    keep_names: bool = False
-    container: str | None = None
-    tracks: Path | None = None
-    review: Path | None = None
-    link_table: Path | None = None
-    manifest: Path | None = None
-    described: Mapping[str, Any] = field(default_factory=dict)
-    sign: Ed25519PrivateKey | None = None
-    resume: bool = False
-    force: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +131,8 @@ def _deidentify(
         codec=config.encoding.codec,
         resume=options.resume,
     )
-    _check_places(places, options)
+    check_vault(options, places, remote=bool(stage.called))
+    check_places(places, options)
     _warn(config)
     job = Job(
         [(item.path, path) for item, path in zip(inputs.files, places.outputs, strict=True)],
@@ -177,6 +142,7 @@ def _deidentify(
         options.tracks,
         options.resume,
         options.force,
+        options.recipients,
     )
     made = places.make_folders()
     certificates: list[SceneCertificate] = []
@@ -250,33 +216,6 @@ def _progress(callback: Callable[[str, int, int], None] | None) -> Progress:
     return report
 
 
-def _check_places(places: OutputPaths, options: ReleaseOptions) -> None:
-    """Refuse, before any work, what must not be replaced and what must not lie among the outputs."""
-    resuming = options.resume and can_resume(places.work)
-    for file in (places.certificate, places.at_risk):
-        if file.exists() and not options.force and not resuming:
-            raise UsageError(f"{file} exists. Choose another place, or replace it with --force.")
-    if options.link_table is not None and options.link_table.exists() and not resuming:
-        raise UsageError(f"{options.link_table} exists; a link table is never overwritten. Choose another name.")
-    if options.review is not None:
-        check_sheet(options.review, may_exist=options.force or resuming)
-    secrets = {
-        "link table": options.link_table,
-        "contact sheet": options.review,
-        "file of tracks": options.tracks,
-        "manifest": options.manifest,
-    }
-    for name, path in secrets.items():
-        if path is None:
-            continue
-        if places.folder is not None and path.resolve().is_relative_to(places.folder.resolve()):
-            raise UsageError(f"The {name} undoes the work; it must not lie in the folder of the outputs.")
-        if not path.absolute().parent.is_dir():
-            raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
-        if path.resolve() in {output.resolve() for output in places.outputs}:
-            raise UsageError(f"{path}: the {name} and an output cannot have one name.")
-
-
 def _warn(config: JobConfig) -> None:
     """Tell what will stay as it is, before anything is done."""
     if config.span != (0.0, float("inf")):
@@ -301,6 +240,8 @@ def _publish(result: JobResult, config: JobConfig, places: OutputPaths, options:
     """Write certificate, frames at risk, review sheet and link table; the first two can be published."""
     folder = places.certificate.parent
     certificate = certify(result, config, folder)
+    if options.vault is not None:
+        certificate = _sealed(result, certificate, folder, options.vault, options)
     if places.folder is not None:
         _remove_replaced(places.certificate, certificate)
     if any(file.at_risk for file in result.files):
@@ -322,6 +263,21 @@ def _publish(result: JobResult, config: JobConfig, places: OutputPaths, options:
         link(result, certificate).write(options.link_table, again=options.resume)
         _secret(f"{options.link_table} tells who became whom. Keep it apart from the outputs, or delete it.")
     return certificate
+
+
+def _sealed(
+    result: JobResult, certificate: SceneCertificate, folder: Path, vault: Path, options: ReleaseOptions
+) -> SceneCertificate:
+    """Write the vault and return the certificate that tells of it; where that fails, no output keeps its name."""
+    recipients = Recipients(options.recipients)
+    try:
+        root = seal_case(vault, result, link(result, certificate), folder, recipients, again=options.resume)
+    except BaseException:
+        for file in result.files:
+            take_back(file.output)
+        raise
+    _secret(f"{vault} holds the originals of everybody who was changed, sealed. Keep it apart from the outputs.")
+    return certificate.model_copy(update={"vault": VaultRecord(root=root)})
 
 
 def _secret(text: str) -> None:

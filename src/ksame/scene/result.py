@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ksame.scene.at_risk import AtRisk, Shown
 from ksame.scene.decide import Plan
+from ksame.scene.sealing.sealer import Piece
 from ksame.scene.track import People
 from ksame.scene.track.tracks import Tracks
 
@@ -25,6 +27,7 @@ class FileResult:
     files: Mapping[str, str]  # what was written, by names below the folder of the output
     losses: tuple[str, ...] = ()  # what of the source its output cannot hold
     shown: tuple[Shown, ...] = ()  # who is left as they are in at least one frame
+    sealed: tuple[Piece, ...] = ()  # what of it goes into the vault
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,7 @@ class JobResult:
     everyone: People
     casts: tuple[Tracks, ...]  # who is where in each file that was written; on disk, and gone with the work in progress
     seed: int
+    keys: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of the vault, wrapped; for each person
 
     @property
     def shown(self) -> dict[str, Shown]:

@@ -119,7 +119,7 @@ def _pairs(result: JobResult, wanted: set[Place]) -> Iterator[tuple[Place, _Pair
             continue
         tracks = {track.number: track for track in result.casts[number].tracks}
         before, after = (open_media(path).frames() for path in (file.source, file.output))
-        with closing(before), closing(after):  # type: ignore[type-var]  # they are generators
+        with closing(before), closing(after):
             for old, new in islice(zip(before, after, strict=False), max(due) + 1):
                 for place in due.get(old.index, ()):
                     face = tracks[place[1]].at(old.index)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -36,6 +36,7 @@ from ksame.scene.render import (
     render_frames,
 )
 from ksame.scene.result import FileResult
+from ksame.scene.sealing import Originals, Sealer, pieces_in
 from ksame.scene.store import OUTPUT, TRACKS, VIEWS, Store, can_resume, key_of
 from ksame.scene.track import find_tracks, load_tracks, save_tracks
 from ksame.scene.track.tracks import Tracks, in_order
@@ -106,6 +107,7 @@ class WriteTask:
     decisions: Mapping[str, Decision]
     names: Mapping[str, str]
     key: str
+    sealed_for: Mapping[str, str] = field(default_factory=dict)  # public keys of people; none without a vault
 
     def __str__(self) -> str:
         return str(self.file)
@@ -161,9 +163,10 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     file, names, decisions, key = task.file, task.names, task.decisions, task.key
     run.check(file)
     people = tuple(sorted(set(names.values()), key=in_order))
+    pieces = run.store.place(OUTPUT, file.number) / f"sealed-{key[:16]}"
     note = run.store.value(OUTPUT, file.number, key)
     if note is not None and hash_tree(file.output) == note["files"]:
-        return _result(file, people, note)
+        return _result(file, people, note, pieces)
     out = run.store.place(OUTPUT, file.number) / "out"
     may_replace = run.store.may_replace(file.number)
     if may_replace and file.output.exists():  # it may have got its name before the interruption, or not
@@ -177,10 +180,20 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     with Output(file.media, file.output, config.encoding, folder, force=run.job.force or may_replace) as output:
         begin = output.next_frame
         masked: list[MaskedInstead] = []
+        sealer = None
+        if task.sealed_for:
+            originals = Originals(file.media, file.output, config.encoding)
+            sealer = Sealer(pieces, originals, renderer, names, task.sealed_for)
+            with closing(file.media.frames(sealer.next_frame)) as earlier_frames:
+                for frame in islice(earlier_frames, max(0, begin - sealer.next_frame)):
+                    sealer.add(frame)  # written before an interruption, but not sealed
         frames = run.tools.progress(Frames(file.media, first_needed(begin)), "writing")
         with closing(render_frames(frames, renderer, run.tools.pictures)) as rendered:
             for frame, pixels in islice(rendered, begin - first_needed(begin), None):
-                output.write(pixels, frame.native, changed_region(renderer, frame, pixels))
+                touched = changed_region(renderer, frame, pixels)
+                output.write(pixels, frame.native, touched)
+                if sealer is not None:
+                    sealer.add(frame, touched)
                 masked += renderer.masked_instead(frame.index, frame.time)
         n_frames = output.next_frame
         if n_frames != cast.n_frames:
@@ -191,6 +204,8 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
         times = [float(file.media.timestamp(i).pts * file.media.time_base) for i in range(n_frames)]
         if run.tools.token.cancelled:
             raise CancelledError("stopped while writing")
+        if sealer is not None:  # all of it, before anything has its name
+            sealer.finish()
         run.store.renaming(file.number)
         output.finish()
     earlier = [mask for i in range(begin) for mask in renderer.masked_instead(i, times[i])]
@@ -205,12 +220,15 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
         "shown": [asdict(person) for person in unchanged],
     }
     run.store.finish(OUTPUT, file.number, key, note)
-    return _result(file, people, note)
+    return _result(file, people, note, pieces)
 
 
-def _result(file: JobFile, people: tuple[str, ...], note: Mapping[str, Any]) -> FileResult:
-    """Return what became of a file, from what the store has noted."""
+def _result(file: JobFile, people: tuple[str, ...], note: Mapping[str, Any], pieces: Path) -> FileResult:
+    """Return what became of a file, from what the store has noted, and what lies sealed there."""
     at_risk = tuple(AtRisk(**risk) for risk in note["at_risk"])
     unchanged = tuple(Shown(**person) for person in note["shown"])
     losses = tuple(note["losses"])
-    return FileResult(file.source, file.output, note["n_frames"], people, at_risk, note["files"], losses, unchanged)
+    sealed = tuple(pieces_in(pieces))
+    return FileResult(
+        file.source, file.output, note["n_frames"], people, at_risk, note["files"], losses, unchanged, sealed
+    )

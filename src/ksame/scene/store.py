@@ -19,7 +19,7 @@ from typing import Any
 from ksame.errors import OutputError, UsageError
 from ksame.files import write_atomic
 
-TRACKS, VIEWS, PLAN, OUTPUT, FAILED = "01-tracks", "02-views", "02-plan", "03-output", "failed"
+TRACKS, VIEWS, PLAN, KEYS, OUTPUT, FAILED = "01-tracks", "02-views", "02-plan", "02-keys", "03-output", "failed"
 _JOB, _STAGE, _RENAMING = "job.json", "stage.json", "renaming"
 
 

@@ -11,12 +11,13 @@ from ksame.deidentify import Provenance
 from ksame.errors import InputError, UsageError
 from ksame.faces.faceset import FaceSet
 from ksame.faces.reading import StrPath
-from ksame.privacy.certificate import Certificate
+from ksame.privacy.certificate import SEALED, Certificate, VaultRecord
 from ksame.privacy.documents import read_bytes, schema_of
 from ksame.privacy.findings import (
     FOLDER,
     NO_FILE,
     Finding,
+    check,
     check_digest,
     check_files,
     check_signature,
@@ -78,6 +79,7 @@ def verify(
         check_signature(file, data, key),
         *check_files(certificate.files, there),
         check_digest(certificate.files, certificate.digest),
+        *([] if certificate.vault is None else [_check_vault(certificate.vault)]),
     ]
     if isinstance(certificate, SceneCertificate):
         if originals is not None:
@@ -95,6 +97,12 @@ def verify(
     if not passed(found):
         return [*found, Finding("recomputed", None, "not tried: the certificate does not hold as it is")]
     return [*found, *repeat(release, table, originals, provenance, reference)]
+
+
+def _check_vault(vault: VaultRecord) -> Finding:
+    """Judge what a certificate says of a vault; the vault itself is another command's."""
+    wrong = [] if vault.statement == SEALED else ["the words are not those of ksame"]
+    return check("vault", wrong, "there is one; see: ksame vault verify")
 
 
 def _own(linkage: LinkTable | None, kind: type[Table], digest: str, found: list[Finding]) -> Table | None:

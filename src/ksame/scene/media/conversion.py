@@ -51,13 +51,13 @@ class FrameConverter:
         window = _window(frame.touched)
         changed = None if window is None else self._converted_rgb(frame.pixels[window])
         for number in range(len(merged.planes)):
-            values = _plane_values(merged, number)
-            values[:] = orient(_plane_values(source, number), self._orientation)
+            values = plane_values(merged, number)
+            values[:] = orient(plane_values(source, number), self._orientation)
             if window is not None and changed is not None:
                 steps = [-(-frame.touched.shape[axis] // values.shape[axis]) for axis in (0, 1)]
                 part = values[tuple(slice(w.start // n, -(-w.stop // n)) for w, n in zip(window, steps, strict=True))]
                 where = _subsampled(frame.touched[window], part.shape, steps)
-                np.copyto(part, _plane_values(changed, number), where=where)
+                np.copyto(part, plane_values(changed, number), where=where)
         return merged
 
     def _converted_rgb(self, pixels: Pixels) -> VideoFrame:
@@ -88,7 +88,8 @@ def reformat(
     )
 
 
-def _plane_values(frame: VideoFrame, number: int) -> NDArray[Any]:
+def plane_values(frame: VideoFrame, number: int) -> NDArray[Any]:
+    """Return the values of a plane, (height, width), as a view."""
     plane = frame.planes[number]
     rows = np.frombuffer(memoryview(plane), dtype=np.uint8)[: plane.line_size * plane.height]
     dtype = np.uint16 if frame.format.components[0].bits > 8 else np.uint8

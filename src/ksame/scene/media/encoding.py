@@ -72,6 +72,7 @@ class EncoderConfig(Parameters):
     # photograph ("Copyright"), or "subtitles"
     keep_metadata: tuple[str, ...] = ()
     speed: str = parameter("superfast", "preset of the encoder", choices=SPEEDS)
+    lossless: bool = parameter(False, "whether every value is written as it is", kind=bool)
 
     def codec_for(self, destination: Path, bits: int = 8) -> str:
         """Return the video codec for a destination, or refuse one that its container cannot hold.
@@ -121,6 +122,11 @@ _EFFICIENCY = {"av1": 2, "hevc": 1.6, "vp9": 1.5, "h264": 1, "vp8": 0.8, "mpeg4"
 """Rough bits that H.264 needs for what a codec says in one; a rule of thumb. Others are not compared."""
 _QUALITY = {"h264": 20, "hevc": 23, "vp9": 30, "mpeg4": 3, "wmv2": 3}
 """Where no quality is asked for, in each encoder's numbers; better than the defaults of x264 and x265, 23 and 28."""
+_LOSSLESS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "h264": ("libx264", {"qp": "0", "a53cc": "0", "bf": "0", "mbtree": "0", "threads": THREADS}),
+    "hevc": ("libx265", {"x265-params": "lossless=1:bframes=0:log-level=none:info=0"}),
+}
+"""Encoders that keep every value, beside FFV1."""
 _HDR_TRANSFERS = (16, 18)
 """With a high dynamic range: PQ and HLG, in the numbers of ISO/IEC 23091-2."""
 
@@ -153,6 +159,9 @@ def video_settings(codec: str, encoding: EncoderConfig, media: Media) -> VideoSe
     rate = _max_rate(media, codec) if encoding.quality is None else None
     limit = {} if rate is None else {"maxrate": str(rate), "bufsize": str(rate // 2)}
     threads = "1" if limit else THREADS  # several spend what a limit leaves in the order in which they come to it
+    if encoding.lossless and codec in _LOSSLESS:
+        encoder, options = _LOSSLESS[codec]
+        return VideoSettings(encoder, pixel_format, {"preset": encoding.speed, **options}, colours)
     if codec == "h264":
         options = {"preset": encoding.speed, "crf": quality, "a53cc": "0", "bf": "0", "mbtree": "0", "threads": threads}
         return VideoSettings("libx264", pixel_format, options | limit, colours)

@@ -172,6 +172,11 @@ def remove_part(destination: Path) -> None:
     _remove(_part(destination))
 
 
+def take_back(destination: Path) -> None:
+    """Remove an output that must not be published after all."""
+    _remove(destination)
+
+
 def _try_writing(destination: Path, temporary: Path) -> None:
     if not destination.parent.is_dir():
         raise OutputError(f"{destination}: the folder {destination.parent} does not exist. Make it first.")

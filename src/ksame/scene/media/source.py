@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -133,7 +133,7 @@ class Media(ABC):
             raise InputError(f"{self.path}: frame {index} has not been read yet, so that its time is not known.")
         return Timestamp(self._pts[index], self._durations[index])
 
-    def frames(self, start: int = 0) -> Iterator[Frame]:
+    def frames(self, start: int = 0) -> Generator[Frame, None, None]:
         """Yield the frames from number ``start`` on, in constant memory.
 
         Frames before ``start`` are decoded and passed over, so that what follows is the same as without them.

@@ -5,7 +5,7 @@ comes out the same, whatever was rendered before. :func:`render_frames` renders 
 is handed in; no thread is started here. :func:`changed_region` tells which pixels, (height, width), it answers for.
 """
 
-from ksame.scene.render.changed import changed_region
+from ksame.scene.render.changed import changed_region, filled_parts, owned_parts
 from ksame.scene.render.filling import fill, outline_of, rectangle
 from ksame.scene.render.masking import FILL, Mask
 from ksame.scene.render.renderer import FramePlan, MaskedInstead, Renderer
@@ -20,8 +20,10 @@ __all__ = [
     "Renderer",
     "changed_region",
     "fill",
+    "filled_parts",
     "first_needed",
     "outline_of",
+    "owned_parts",
     "rectangle",
     "render_frames",
 ]

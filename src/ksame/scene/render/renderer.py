@@ -98,6 +98,10 @@ class Renderer:
         """Return what becomes of the faces of a frame; outside the span nothing does."""
         return self._plan(index) if self.span[0] <= time <= self.span[1] else FramePlan({}, (), tuple(self.regions))
 
+    def person(self, track: int) -> str:
+        """Return whom a track shows."""
+        return self._tracks[track].person
+
     def render(self, frame: Frame) -> ByteArray:
         """Return the new frame, (height, width, 3); the frame itself, not a copy, where nothing changes."""
         return self.compose(frame, {})
