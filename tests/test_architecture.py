@@ -40,6 +40,7 @@ ORDER = (
     "attacks",
     "utility",
     "scene",
+    "live",
     "verification",
     "audit",
     "papers",

@@ -21,11 +21,14 @@ class LiveConfig(Parameters):
     latency: float = parameter(0.35, "age at which a frame is no longer shown", low=0.02, high=10.0)
     # of the latency; what is left is for masks, encoding and a processor that others use as well
     mesh_share: float = parameter(0.5, "share of the latency after which no more faces are meshed", low=0.0, high=1.0)
+    # a picture that takes all of the processor leaves nothing for heads and people
+    fps: float = parameter(15.0, "frames per second that are shown, at most", low=0.1, high=1000.0)
     max_side: int = parameter(1280, "longest side in pixels; larger frames are reduced", low=64, high=8192)
     # a mask outlives the face it was for until the detector has looked as often, and for as long, and found nobody
-    hold: float = parameter(1.0, "seconds for which a face that is no longer seen stays masked", low=0.0, high=60.0)
-    hold_looks: int = parameter(5, "searched frames for which it stays masked, at least", low=1, high=1000)
-    growth: float = parameter(1.0, "by how much such a mask grows in a second, in its own size", low=0.0, high=10.0)
+    hold: float = parameter(0.7, "seconds for which a face that is no longer seen stays masked", low=0.0, high=60.0)
+    hold_looks: int = parameter(4, "searched frames for which it stays masked, at least", low=1, high=1000)
+    growth: float = parameter(0.6, "by how much such a mask grows in a second, in its own size", low=0.0, high=10.0)
+    max_growth: float = parameter(1.6, "how many times larger it may become", low=1.0, high=100.0)
     thorough: float = parameter(1.0, "seconds between searches for small and turned faces; 0: never", low=0, high=3600)
     views: int = parameter(4, "views of a person by which their surrogate is chosen", low=1, high=12)
     between_views: float = parameter(0.12, "seconds between two such views", low=0.0, high=10.0)
@@ -35,6 +38,8 @@ class LiveConfig(Parameters):
     carry: float = parameter(0.12, "how far points of a finished head may be carried", low=0.0, high=1.0, above=True)
     head_age: float = parameter(1.5, "seconds for which a finished head may be carried", low=0.0, high=60.0)
     head_size: int = parameter(256, "side in pixels at which heads are finished, at most", low=128, high=512)
+    # as large as a machine can do it for everyone who is there
+    round: float = parameter(0.35, "seconds in which everyone's head should be finished anew", low=0.01, high=60.0)
     remembered: int = parameter(500, "people who are remembered after they left", low=0, high=100_000)
     segment: float = parameter(10.0, "seconds in a file segment", low=0.1, high=86_400.0)
     job: JobConfig = field(default_factory=JobConfig)  # method, k, cover and the tracker

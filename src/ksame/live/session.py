@@ -77,7 +77,9 @@ def run_live(
             while not newest.ended and time.monotonic() - start < seconds:
                 captured = newest.take(_TICK)
                 if captured is not None:
+                    due = time.monotonic() + 1 / config.fps
                     _show(publisher, sink, captured, statistics)
+                    time.sleep(max(0.0, due - time.monotonic()))
                 _count(statistics, newest, publisher, time.monotonic() - start)
                 on_progress(statistics)
         except KeyboardInterrupt:  # the way in which live work is ended

@@ -74,14 +74,14 @@ class StreamSource:
 
     def frames(self) -> Iterator[ByteArray]:
         """Yield pictures until the stream drops."""
-        options = {"fflags": "nobuffer", "flags": "low_delay"}
-        if self.address.lower().startswith("rtsp"):
-            options["rtsp_transport"] = "tcp"  # lost packets would be damaged pictures
+        rtsp = self.address.lower().startswith("rtsp")
+        options = {"rtsp_transport": "tcp"} if rtsp else {}  # lost packets would be damaged pictures
         try:
             with av.open(self.address, options=options, timeout=_TIMEOUT) as container:
                 yield from self._decoded(container)
         except (av.FFmpegError, OSError, ValueError, IndexError) as error:
-            raise InputError(f"{shown_address(self.address)}: {error}. Check the address and the network.") from error
+            why = getattr(error, "strerror", None) or type(error).__name__  # all of it would tell the password
+            raise InputError(f"{shown_address(self.address)}: {why}. Check the address and the network.") from None
 
     def _decoded(self, container: Any) -> Iterator[ByteArray]:
         stream = container.streams.video[0]

@@ -19,10 +19,11 @@ from ksame.models import Face, Source
 from ksame.scene.media import Frame
 from ksame.scene.observe.detect import Search, same_face, search
 from ksame.scene.observe.mesh import Chain, FaceMesher
-from ksame.scene.observe.portraits import look_of
+from ksame.scene.observe.portraits import N_LOOK, look_of
 from ksame.scene.track.associate import Association, Tracklet
 
 _MAX_UNSUPPORTED = 3  # frames in a row in which the detector may not see what a mesh follows, by choice
+_TURNED = 1.3  # how far the box about the mesh of a turned head is grown: noses lie beyond it, by eye
 _WHOLE = Search(share=None)
 
 
@@ -52,12 +53,13 @@ class LiveTrack:
     looks: int = 0
     unsupported: int = 0
 
-    def box(self, frame: int, time: float, growth: float) -> FloatArray:
+    def box(self, frame: int, time: float, config: LiveConfig) -> FloatArray:
         """Return where the face may be by now, (4,): from where it was to where it was going, and grown since."""
         last, ahead = np.array(self.chain.face.box), self.chain.expected(frame)
         low = np.minimum(last[:2], ahead[:2])
         high = np.maximum(last[:2] + last[2:], ahead[:2] + ahead[2:])
-        return grown(np.concatenate([low, high - low]), 1 + growth * max(0.0, time - self.seen))
+        growth = min(config.max_growth, 1 + config.growth * max(0.0, time - self.seen))
+        return grown(np.concatenate([low, high - low]), growth)
 
     def forget(self) -> None:
         """Forget all detections but the first and the last two: a track may last for hours."""
@@ -124,7 +126,7 @@ class LiveTracker:
         boxes = np.array([face.box for face in found]).reshape(-1, 4)
         scores = np.array([face.score for face in found])
         looks = np.array([look_of(frame.pixels, face.landmarks) for face in found], dtype=np.float64)
-        self._association.step(frame.index, boxes, scores, looks.reshape(len(found), -1))
+        self._association.step(frame.index, boxes, scores, looks.reshape(-1, N_LOOK))
         known = {id(track.tracklet) for track in self.tracks}
         for tracklet in self._association.active:
             if id(tracklet) not in known:
@@ -163,16 +165,29 @@ class LiveTracker:
                 track.tracklet.add(frame.index, -1, face.score, np.array(face.box), track.tracklet.look)
             track.chain, track.seen, track.looks = track.chain.to(frame.index, face), frame.time, 0
             track.forget()
-            return [replace(face, track=track.number, confirmed=True)]
+            return [self._believed(replace(face, track=track.number, confirmed=self._sure(track)))]
         track.looks += 1
-        box = track.box(frame.index, frame.time, self.config.growth)
+        box = track.box(frame.index, frame.time, self.config)
         gone = track.looks > self.config.hold_looks and frame.time - track.seen > self.config.hold
         if gone or any(same_face(np.array(other.box), np.array(track.chain.face.box)) for other in others):
             track.looks = -1  # nobody is there, or somebody who is covered already
             self._association.active = [t for t in self._association.active if t is not track.tracklet]
             return []
         x, y, width, height = box.tolist()
-        return [Face((x, y, width, height), confirmed=True, source=Source.INTERPOLATED, track=track.number)]
+        place = (x, y, width, height)
+        return [Face(place, confirmed=self._sure(track), source=Source.INTERPOLATED, track=track.number)]
+
+    def _sure(self, track: LiveTrack) -> bool:
+        """Tell whether a track was ever surely a face; what was not is masked in its own size."""
+        return track.tracklet.score >= self.mesher.config.score
+
+    def _believed(self, face: Face) -> Face:
+        """Return a face without its mesh where the head is turned so far that the mesh leaves parts of it out."""
+        limits, pose = self.config.job.tracker, None if face.mesh is None else face.mesh.pose
+        if pose is None or (abs(pose.yaw) <= limits.yaw and abs(pose.pitch) <= limits.pitch):
+            return face
+        x, y, width, height = grown(np.array(face.box), _TURNED).tolist()
+        return replace(face, box=(x, y, width, height), mesh=None)
 
 
 def _is_at(track: LiveTrack, frame: int) -> bool:
