@@ -45,7 +45,12 @@ class HeadStore:
     def __init__(self, config: LiveConfig, network: Finisher, background: Background) -> None:
         self._config, self._network, self._background = config, network, background
         self._made: dict[int, _Made] = {}
+        self._free = True
         self._cost = 0.0  # seconds for a pixel of a head, lately
+
+    def settle(self) -> None:
+        """Put into effect what has been made."""
+        self._free = self._background.free
 
     def ready(self, track: int, invention: Invention, now: float) -> FinishedHead | None:
         """Return a head for a frame; None where the last one is too old or too different, or of another surrogate."""
@@ -63,8 +68,7 @@ class HeadStore:
 
     def request(self, frame: Frame, plan: FramePlan) -> None:
         """Let the network make the head that needs it most, where it has nothing else to do."""
-        free = self._background.free
-        if not plan.heads or not free:
+        if not plan.heads or not self._free:
             return
         track = max(plan.heads, key=lambda track: self._need(track, plan.heads[track], frame.time))
         invention = plan.heads[track]

@@ -83,7 +83,12 @@ class Cast:
         self._tracks: dict[int, str] = {}  # who is who now
         self._candidates: dict[int, _Candidate] = {}
         self._n_people = 0
+        self._free = True
         self._replaced: set[str] = set()
+
+    def settle(self) -> None:
+        """Put into effect what has been found out about somebody."""
+        self._free = self.background.free
 
     def named(self, face: Face) -> Face:
         """Return a face with the name of the person; none where it is not known yet who it is."""
@@ -113,7 +118,6 @@ class Cast:
         """Collect views of everyone in a frame, and see to whoever is waiting longest."""
         if self.arrivals is None:
             return
-        free = self.background.free
         here = {face.track for face in faces}
         self._tracks = {track: name for track, name in self._tracks.items() if track in here}
         self._candidates = {track: each for track, each in self._candidates.items() if track in here}
@@ -125,7 +129,7 @@ class Cast:
             for track, candidate in self._candidates.items()
             if frame.time >= candidate.due and len(candidate.views) >= self._wanted(track)
         ]
-        if waiting and free:
+        if waiting and self._free:
             track = min(waiting)[1]
             views = self._candidates[track].views
             again = track in self._tracks

@@ -71,6 +71,9 @@ class Publisher:
         Everyone whom the detector finds in this very frame is covered in it, and everyone who was there lately.
         """
         frame = self._prepared(captured)
+        self.cast.settle()
+        if self.heads is not None:
+            self.heads.settle()
         faces = self.tracker.step(frame, lambda: self._age(frame) > self.config.mesh_share * self.config.latency)
         faces = [self.cast.named(face) for face in faces]
         wished = self._wished(faces)

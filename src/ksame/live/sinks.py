@@ -89,10 +89,8 @@ class _Segment:
             self._stack = stack.pop_all()
 
     def write(self, pixels: ByteArray, time: float) -> None:
-        frame = VideoFrame.from_ndarray(pixels, format="rgb24")
         self._last = max(self._last + 1, round((time - self.start) / _TIME_BASE))
-        frame.pts, frame.time_base = self._last, _TIME_BASE
-        self._guarded(lambda: self._container.mux(self._stream.encode(frame)))
+        self._guarded(lambda: self._encode(pixels))
 
     def finish(self) -> None:
         """Let the file take its name; where it could not be written nothing is left of it."""
@@ -101,6 +99,11 @@ class _Segment:
         self._guarded(lambda: self._container.mux(self._stream.encode(None)))
         with _output_errors(self.path):
             self._stack.close()
+
+    def _encode(self, pixels: ByteArray) -> None:
+        frame = VideoFrame.from_ndarray(pixels, format="rgb24")
+        frame.pts, frame.time_base = self._last, _TIME_BASE
+        self._container.mux(self._stream.encode(frame))
 
     def _guarded(self, work: Callable[[], Any]) -> None:
         """Do something; where it fails nothing is left of the file."""
