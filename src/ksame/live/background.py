@@ -47,7 +47,7 @@ class Background:
         By how much other threads go first, where the system lets threads have priorities of their own.
     """
 
-    def __init__(self, name: str, statistics: Statistics, executor: Executor | None = None, nice: int = 5) -> None:
+    def __init__(self, name: str, statistics: Statistics, executor: Executor | None = None, nice: int = 1) -> None:
         self._name, self._statistics, self._nice = name, statistics, nice
         self._executor = executor or ThreadPoolExecutor(1, f"ksame-live-{name}", initializer=self._give_way)
         self._running: Future[Change | None] | None = None
