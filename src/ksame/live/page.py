@@ -17,6 +17,7 @@ LOOPBACK = "127.0.0.1"
 _BOUNDARY = "frame"
 _QUALITY = 85  # of JPEG, by choice
 _WAIT = 1.0  # seconds after which whoever waits for a frame sees whether the page is still there
+_POLL = 0.05  # seconds between two looks whether it should close
 _MAX_VIEWERS = 8
 _PAGE = (
     b"<!doctype html><meta charset=utf-8><title>ksame live</title>"
@@ -60,7 +61,9 @@ class PageSink(AbstractContextManager["PageSink"]):
             raise OutputError(f"http://{LOOPBACK}:{port}: {error.strerror}. Choose another port.") from error
         self._server.daemon_threads = True
         self.port = int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, name="ksame-live-page", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(_POLL,), name="ksame-live-page", daemon=True
+        )
         self._thread.start()
 
     @property

@@ -18,8 +18,10 @@ from av.video.stream import VideoStream
 from ksame.arrays import ByteArray
 from ksame.errors import OutputError, UsageError
 from ksame.files import atomic_path, make_folder
+from ksame.scene.media.threads import EncoderThread
 
 _CAMERA = "camera"
+_QUEUE = 16  # frames that may wait to be encoded; after that those to come wait too
 _TIME_BASE = Fraction(1, 1000)
 _SEGMENT = re.compile(r"(\d{6,})\.mp4")
 _EXAMPLES = "a folder such as out/, camera, camera:/dev/video2, or http://127.0.0.1:8089"
@@ -37,7 +39,8 @@ class LiveSink(AbstractContextManager["LiveSink"], Protocol):
 class SegmentSink(AbstractContextManager["SegmentSink"]):
     """Numbered files of some seconds each, without sound; each takes its name when it is complete.
 
-    Numbers go on after those that are there; nothing is overwritten.
+    Numbers go on after those that are there; nothing is overwritten. Frames are encoded in a thread of their own, so
+    that those to come do not wait for the disk.
 
     Parameters
     ----------
@@ -52,9 +55,17 @@ class SegmentSink(AbstractContextManager["SegmentSink"]):
         numbers = [int(found[1]) for file in folder.iterdir() if (found := _SEGMENT.fullmatch(file.name))]
         self._number = max(numbers, default=0)
         self._open: _Segment | None = None
+        self._thread = EncoderThread(self._write, _QUEUE)
 
     def show(self, pixels: ByteArray, time: float) -> None:
-        """Write a frame; the segment that it would make too long is finished first."""
+        """Let a frame be written; the segment that it would make too long is finished first.
+
+        Errors of earlier frames may be raised here too.
+        """
+        self._thread.put((pixels, time))
+
+    def _write(self, frame: tuple[ByteArray, float]) -> None:
+        pixels, time = frame
         if self._open is not None and time - self._open.start >= self._seconds:
             self._finish()
         if self._open is None:
@@ -63,7 +74,10 @@ class SegmentSink(AbstractContextManager["SegmentSink"]):
         self._open.write(pixels, time)
 
     def __exit__(self, *error: object) -> None:
-        self._finish()
+        try:
+            self._thread.close()
+        finally:
+            self._finish()
 
     def _finish(self) -> None:
         segment, self._open = self._open, None
