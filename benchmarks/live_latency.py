@@ -1,4 +1,4 @@
-"""A clip played as if live: frames per second, latency, and how many faces were replaced; alone, and beside a busy core.
+"""A clip played as if live: frames per second, latency, faces replaced; alone, and beside a busy process.
 
 python -m benchmarks.live_latency CLIP
 """
@@ -26,7 +26,9 @@ def main(clip: str, busy: bool) -> Statistics:
             stack.callback(process.kill)
         config = LiveConfig()
         load = os.getloadavg()[0]
-        run_live(open_source(clip, statistics), open_sink(folder, config.segment), config, seed=1, statistics=statistics)
+        run_live(
+            open_source(clip, statistics), open_sink(folder, config.segment), config, seed=1, statistics=statistics
+        )
     told = statistics.for_machines()
     latency = {name: f"{value:.0f} ms" for name, value in told["latency_ms"].items() if value is not None}
     print(f"{Path(clip).name}, {'beside a busy process' if busy else 'alone'}; load of the machine before: {load:.1f}")

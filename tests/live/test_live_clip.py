@@ -1,4 +1,4 @@
-"""Three people who walk about, played as if live: a detector that ksame does not use finds nobody who is not covered."""
+"""Three people who walk about, as if live: a detector that ksame does not use finds nobody who is not covered."""
 
 import subprocess
 import sys

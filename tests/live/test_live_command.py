@@ -70,7 +70,16 @@ def test_what_cannot_work_is_told_before_anything_is_written(words, code, messag
 
 
 def test_that_no_frame_was_in_time_is_told(clip, tmp_path):
-    words = ["live", str(clip), "-o", str(tmp_path / "out"), "--latency", "0.02", "--seconds", "1", "--max-side", "8192"]
+    words = [
+        "live",
+        str(clip),
+        "-o",
+        str(tmp_path / "out"),
+        "--latency",
+        "0.02",
+        "--seconds",
+        "1",
+    ]
     from ksame.live.tracker import LiveTracker
 
     slow = LiveTracker.step

@@ -47,10 +47,9 @@ def test_a_mask_never_shrinks_before_the_detector_has_looked_long_enough(moves, 
         (last,) = tracks.step(frame_at(index, time))
         time, index = time + 0.07, index + 2
     mesher.faces = []
-    seen, looks = time - 0.07, 0
-    for step in steps:
+    seen = time - 0.07
+    for looks, step in enumerate(steps, start=1):
         faces = tracks.step(frame_at(index, time))
-        looks += 1
         if looks <= 4 or time - seen <= 0.7:
             (face,) = faces
             assert contains(face, last)

@@ -1,4 +1,4 @@
-"""Who is who, live: masked until judged, the same face after coming back, masked again when the judge knows somebody."""
+"""Who is who, live: masked until judged, the same face after coming back, masked when the judge knows somebody."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,6 @@
 """A frame is shown only when everyone in it is covered, and not too late; nobody is passed through."""
 
+from concurrent.futures import Executor, Future
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -124,32 +125,76 @@ def test_heads_are_masked_until_they_are_there_and_when_they_have_moved_too_far(
 
     picture, face = meshed
     clock, statistics = Clock(), Statistics()
-    config = LiveConfig(thorough=0, head_size=128)
+    config = LiveConfig(thorough=0, head_size=128, latency=0.1)
     surrogate = draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(0))
     neutral = neutral_shape(Head.of(face.mesh.points).aligned, expression_of(face.mesh.blendshapes))
     cast = Judged(Decision(Treatment.REPLACE, surrogate), neutral)
-    mesher = Mesher(faces=[face])
-    heads = HeadStore(config, Finisher("cpu"), Background("heads", statistics, Inline()))
-    live = publisher(clock, mesher, config, cast, heads)
+    pool = Slow()
+    heads = HeadStore(config, Finisher("cpu"), pool, statistics)
+    live = publisher(clock, Mesher(faces=[face]), config, cast, heads)
     first = live.publish(Captured(0, clock.now, picture))
     assert live.statistics.masked == {NOT_READY: 1}
+    assert changed(picture, first, face) > 0.99
+    pool.finish()
     clock.sleep(0.05)
     second = live.publish(Captured(1, clock.now, picture))
-    assert live.statistics.replaced == 1
-    assert changed(picture, first, face) > 0.99
+    assert live.statistics.replaced == 1, "the head of the frame before is carried here"
     assert changed(picture, second, face) > 0.95
     x, y, w, h = (round(v) for v in face.box)
     centre = np.s_[y : y + h, x : x + w]
     assert second[centre].std() > 1.5 * first[centre].std(), "a face, and no plain fill"
-    clock.sleep(2.0)  # the head is too old to be carried
+    clock.sleep(2.0)
     live.publish(Captured(60, clock.now, picture))
-    assert live.statistics.masked == {NOT_READY: 2}
+    assert live.statistics.masked == {NOT_READY: 2}, "the head is too old to be carried"
+    pool.finish()
     clock.sleep(0.05)
-    other = Judged(Decision(Treatment.REPLACE, draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(1))), neutral)
-    live.cast = other
+    points = face.mesh.points + (face.mesh.points[:, 1:2] > 140) * [0, 15, 0]  # the chin has dropped
+    live.tracker.mesher.faces = [replace(face, mesh=replace(face.mesh, points=points))]
     live.publish(Captured(61, clock.now, picture))
-    assert live.statistics.masked == {NOT_READY: 3}, "that head is another surrogate's"
-    assert statistics.failures == {}
+    assert live.statistics.masked == {NOT_READY: 3}, "it is too far to be carried"
+    pool.finish()
+    clock.sleep(0.05)
+    other = draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(1))
+    live.cast = Judged(Decision(Treatment.REPLACE, other), neutral)
+    live.publish(Captured(62, clock.now, picture))
+    assert live.statistics.masked == {NOT_READY: 4}, "that head is another surrogate's"
+    pool.finish()
+    live.publish(Captured(63, clock.now, picture))
+    assert (live.statistics.replaced, statistics.failures) == (2, {})
+
+
+class Slow(Executor):
+    """Does what it was asked to when it is told to."""
+
+    def __init__(self):
+        self.tasks = []
+
+    def submit(self, work, *args):
+        future = Future()
+        self.tasks.append(lambda: future.set_result(work(*args)))
+        return future
+
+    def finish(self):
+        for task in self.tasks:
+            task()
+        self.tasks = []
+
+
+def test_a_head_is_made_for_the_very_frame_where_there_is_time(meshed):
+    from ksame.heads.head import Head, expression_of, neutral_shape
+    from ksame.heads.surrogate import draw_surrogate
+    from ksame.models.finisher import Finisher
+    from ksame.scene.decide import Decision, Treatment
+
+    picture, face = meshed
+    clock, statistics = Clock(), Statistics()
+    surrogate = draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(0))
+    neutral = neutral_shape(Head.of(face.mesh.points).aligned, expression_of(face.mesh.blendshapes))
+    cast = Judged(Decision(Treatment.REPLACE, surrogate), neutral)
+    heads = HeadStore(LiveConfig(), Finisher("cpu"), Inline(), statistics)
+    live = publisher(clock, Mesher(faces=[face]), LiveConfig(thorough=0), cast, heads)
+    live.publish(Captured(0, clock.now, picture))
+    assert live.statistics.replaced == 1
 
 
 def test_a_head_that_cannot_be_made_stays_masked_and_is_told(meshed):
@@ -164,7 +209,7 @@ def test_a_head_that_cannot_be_made_stays_masked_and_is_told(meshed):
     clock, statistics = Clock(), Statistics()
     surrogate = draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(0))
     cast = Judged(Decision(Treatment.REPLACE, surrogate), np.zeros((478, 3)) + face.mesh.points)
-    heads = HeadStore(LiveConfig(), Broken(), Background("heads", statistics, Inline()))
+    heads = HeadStore(LiveConfig(), Broken(), Inline(), statistics)
     live = publisher(clock, Mesher(faces=[face]), LiveConfig(thorough=0), cast, heads)
     for i in range(3):
         shown = live.publish(Captured(i, clock.now, picture))
@@ -184,7 +229,7 @@ def test_whoever_is_not_judged_yet_is_masked(meshed):
 
 
 def _no_heads():
-    return HeadStore(LiveConfig(), None, Background("heads", Statistics(), Inline()))
+    return HeadStore(LiveConfig(), None, Inline(), Statistics())
 
 
 def test_small_faces_are_searched_for_beside_the_picture(meshed):

@@ -101,9 +101,8 @@ def live_command(options: LiveCommand) -> None:
     """Replace everyone in a live picture, with a bounded delay; show nobody before they are covered.
 
     Every frame that is shown was searched for faces first. Whoever is found is masked at once, and gets another face as
-    soon as it was chosen, judged and invented. A frame that is too late is dropped. There is no sound and no certificate.
-
-    Examples:
+    soon as it was chosen, judged and invented. A frame that is too late is dropped. There is no sound, and no
+    certificate. For example:
 
     ksame live 0 -o http://127.0.0.1:8089
 

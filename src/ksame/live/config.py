@@ -34,12 +34,15 @@ class LiveConfig(Parameters):
     between_views: float = parameter(0.12, "seconds between two such views", low=0.0, high=10.0)
     recheck: float = parameter(3.0, "seconds after which the judge looks at a person again", low=0.1, high=3600.0)
     retry: float = parameter(2.0, "seconds before another try with a person whom the judge knew", low=0.0, high=3600.0)
-    # sides of the square; the finisher has seen mouths and eyes move by less, and what is further looks smeared
-    carry: float = parameter(0.12, "how far points of a finished head may be carried", low=0.0, high=1.0, above=True)
-    head_age: float = parameter(1.5, "seconds for which a finished head may be carried", low=0.0, high=60.0)
+    # heads: lengths in sides of the square; what is carried further, or for longer, was seen to look smeared
+    near: float = parameter(0.012, "how far points may be for a new head to be carried, not made", low=0.0, high=1.0)
+    fresh: float = parameter(0.25, "seconds for which it is", low=0.0, high=60.0)
+    carry: float = parameter(0.06, "how far points may be carried where a new head is not in time", low=0.0, high=1.0)
+    head_age: float = parameter(0.6, "seconds for which they may", low=0.0, high=60.0)
+    head_share: float = parameter(0.75, "share of the latency after which no head is waited for", low=0.0, high=1.0)
     head_size: int = parameter(256, "side in pixels at which heads are finished, at most", low=128, high=512)
-    # as large as a machine can do it for everyone who is there
-    round: float = parameter(0.35, "seconds in which everyone's head should be finished anew", low=0.01, high=60.0)
+    # 128 pixels, where the machine cannot do more for everyone within
+    head_time: float = parameter(0.15, "seconds that heads of one frame may take", low=0.0, high=60.0)
     remembered: int = parameter(500, "people who are remembered after they left", low=0, high=100_000)
     segment: float = parameter(10.0, "seconds in a file segment", low=0.1, high=86_400.0)
     job: JobConfig = field(default_factory=JobConfig)  # method, k, cover and the tracker

@@ -10,7 +10,6 @@ import cv2
 import numpy as np
 
 from ksame.arrays import ByteArray
-from ksame.heads.drawing import Invention
 from ksame.heads.invention import FinishedHead
 from ksame.live.background import Background, Change
 from ksame.live.config import LiveConfig
@@ -72,15 +71,13 @@ class Publisher:
         """
         frame = self._prepared(captured)
         self.cast.settle()
-        if self.heads is not None:
-            self.heads.settle()
         faces = self.tracker.step(frame, lambda: self._age(frame) > self.config.mesh_share * self.config.latency)
         faces = [self.cast.named(face) for face in faces]
         wished = self._wished(faces)
-        ready = {track: self._ready(frame, track, head) for track, head in wished.heads.items()}
-        finished = {track: head for track, head in ready.items() if head is not None}
-        plan = wished.masking([(face, NOT_READY) for face in faces if face.track in ready.keys() - finished.keys()])
-        self._begin_work(frame, faces, wished)
+        self._begin_work(frame, faces)
+        finished = self._heads(frame, faces, wished)
+        missing = wished.heads.keys() - finished.keys()
+        plan = wished.masking([(face, NOT_READY) for face in faces if face.track in missing])
         out = plan.compose(frame.pixels, finished, self._mask, lambda face: self._noise(frame, face))
         if self._age(frame) > self.config.latency:
             self.statistics.late += 1
@@ -109,14 +106,15 @@ class Publisher:
         waiting = [(face, WAITING) for face in faces if face.person not in decisions]
         return FramePlan.of(known, decisions, self.cast.neutral, self._mask).masking(waiting)
 
-    def _ready(self, frame: Frame, track: int, invention: Invention) -> FinishedHead | None:
-        return None if self.heads is None else self.heads.ready(track, invention, frame.time)
+    def _heads(self, frame: Frame, faces: Sequence[Face], wished: FramePlan) -> dict[int, FinishedHead]:
+        """Return the heads that are there in time."""
+        if self.heads is None:
+            return {}
+        self.heads.forget([face.track for face in faces])
+        return self.heads.heads(frame, wished, self.config.head_share * self.config.latency - self._age(frame))
 
-    def _begin_work(self, frame: Frame, faces: Sequence[Face], wished: FramePlan) -> None:
-        """Let heads be made, people be told apart, and small faces be searched for, beside the picture."""
-        if self.heads is not None:
-            self.heads.forget([face.track for face in faces])
-            self.heads.request(frame, wished)
+    def _begin_work(self, frame: Frame, faces: Sequence[Face]) -> None:
+        """Let people be told apart, and small faces be searched for, beside the picture."""
         self.cast.watch(frame, faces)
         if self.config.thorough > 0 and self.searching.free and frame.time - self._searched >= self.config.thorough:
             number, self._share, self._searched = self._share, (self._share + 1) % _SHARES, frame.time

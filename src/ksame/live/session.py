@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import numpy as np
@@ -94,17 +96,16 @@ def build(config: LiveConfig, statistics: Statistics, seed: int, stack: ExitStac
     mesher = FaceMesher(config.job.tracker.detector)
     recogniser = RECOGNISERS[JUDGE].build()
     heads, arrivals = None, None
-    workers = [Background(name, statistics) for name in ("heads", "people")]
-    for worker in workers:
-        stack.callback(worker.close)
+    people, searching = Background("people", statistics, nice=3), Background("search", statistics, nice=10)
+    for background in (people, searching):
+        stack.callback(background.close)
     if not METHODS[config.job.method].masks:
         network = Finisher(config.job.device)
-        heads = HeadStore(config, network, workers[0])
+        pool = stack.enter_context(ThreadPoolExecutor(os.cpu_count() or 1, "ksame-live-heads"))
+        heads = HeadStore(config, network, pool, statistics)
         judge = Judge(recogniser, network, config.job.cover)
         arrivals = Arrivals(config.job.k, judge, np.random.default_rng(seed), Inline())
-    cast = Cast(config, mesher, recogniser, arrivals, workers[1])
-    searching = Background("search", statistics, nice=10)
-    stack.callback(searching.close)
+    cast = Cast(config, mesher, recogniser, arrivals, people)
     publisher = Publisher(config, LiveTracker(config, mesher), cast, heads, searching, statistics, seed=seed)
     _warm_up(publisher)
     return publisher
