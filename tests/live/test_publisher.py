@@ -148,7 +148,8 @@ def test_heads_are_masked_until_they_are_there_and_when_they_have_moved_too_far(
     assert live.statistics.masked == {NOT_READY: 2}, "the head is too old to be carried"
     pool.finish()
     clock.sleep(0.05)
-    points = face.mesh.points + (face.mesh.points[:, 1:2] > 140) * [0, 15, 0]  # the chin has dropped
+    low = face.mesh.points[:, 1:2] > face.mesh.points[:, 1].mean()
+    points = face.mesh.points + low * [0, 40, 0]  # the chin has dropped
     live.tracker.mesher.faces = [replace(face, mesh=replace(face.mesh, points=points))]
     live.publish(Captured(61, clock.now, picture))
     assert live.statistics.masked == {NOT_READY: 3}, "it is too far to be carried"
