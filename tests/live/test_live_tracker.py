@@ -127,3 +127,8 @@ def test_the_mesh_of_a_head_turned_away_is_not_believed(yaw):
     (face,) = tracks.step(frame_at(0, 0.0))
     assert face.mesh is None
     assert contains(face, mesher.faces[0])
+    mesher.faces = [face_at(54, 40)]
+    mesher.see = lambda *_: replace(face_at(62, 40), mesh=Mesh(points, 1.0, np.zeros(52), Pose(yaw, 0, 0)))
+    (face,) = tracks.step(frame_at(3, 0.1))
+    assert contains(face, face_at(54, 40)), "the detection as well as the mesh"
+    assert contains(face, face_at(62, 40))

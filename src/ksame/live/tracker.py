@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ksame.arrays import ByteArray, FloatArray
-from ksame.geometry import grown
+from ksame.geometry import around, grown
 from ksame.live.config import LiveConfig
 from ksame.models import Face, Source
 from ksame.scene.media import Frame
@@ -56,10 +57,9 @@ class LiveTrack:
     def box(self, frame: int, time: float, config: LiveConfig) -> FloatArray:
         """Return where the face may be by now, (4,): from where it was to where it was going, and grown since."""
         last, ahead = np.array(self.chain.face.box), self.chain.expected(frame)
-        low = np.minimum(last[:2], ahead[:2])
-        high = np.maximum(last[:2] + last[2:], ahead[:2] + ahead[2:])
+        both = around(np.concatenate([_corners(last), _corners(ahead)]))
         growth = min(config.max_growth, 1 + config.growth * max(0.0, time - self.seen))
-        return grown(np.concatenate([low, high - low]), growth)
+        return grown(both, growth)
 
     def forget(self) -> None:
         """Forget all detections but the first and the last two: a track may last for hours."""
@@ -106,7 +106,7 @@ class LiveTracker:
             detection = matched.get(id(track))
             face = self._see(frame, track, detection, out_of_time)
             taken = face is not None and detection is None and any(_same(face, other) for other in seen)
-            faces += self._covered(track, frame, None if taken else face, seen)
+            faces += self._covered(track, frame, None if taken else face, seen, detection)
             seen = [face for face in faces if face.source is Source.DETECTED]
         self.tracks = [track for track in self.tracks if track.looks >= 0]
         return sorted(faces, key=lambda face: face.box[2] * face.box[3])
@@ -155,7 +155,9 @@ class LiveTracker:
             return None if near is None else replace(face, score=near.score)
         return face
 
-    def _covered(self, track: LiveTrack, frame: Frame, face: Face | None, others: list[Face]) -> list[Face]:
+    def _covered(
+        self, track: LiveTrack, frame: Frame, face: Face | None, others: list[Face], detection: Face | None
+    ) -> list[Face]:
         """Return what is to be covered for a track, if anything; ``looks`` becomes -1 where it has ended.
 
         ``others`` are those who were seen in this frame, and are covered already.
@@ -165,7 +167,7 @@ class LiveTracker:
                 track.tracklet.add(frame.index, -1, face.score, np.array(face.box), track.tracklet.look)
             track.chain, track.seen, track.looks = track.chain.to(frame.index, face), frame.time, 0
             track.forget()
-            return [self._believed(replace(face, track=track.number, confirmed=self._sure(track)))]
+            return [self._believed(replace(face, track=track.number, confirmed=self._sure(track)), detection)]
         track.looks += 1
         box = track.box(frame.index, frame.time, self.config)
         gone = track.looks > self.config.hold_looks and frame.time - track.seen > self.config.hold
@@ -181,18 +183,25 @@ class LiveTracker:
         """Tell whether a track was ever surely a face; what was not is masked in its own size."""
         return track.tracklet.score >= self.mesher.config.score
 
-    def _believed(self, face: Face) -> Face:
+    def _believed(self, face: Face, detection: Face | None) -> Face:
         """Return a face without its mesh where the head is turned so far that the mesh leaves parts of it out."""
         limits, pose = self.config.job.tracker, None if face.mesh is None else face.mesh.pose
         if pose is None or (abs(pose.yaw) <= limits.yaw and abs(pose.pitch) <= limits.pitch):
             return face
-        x, y, width, height = grown(np.array(face.box), _TURNED).tolist()
+        corners = [_corners(grown(np.array(face.box), _TURNED)), *([_corners(detection.box)] if detection else [])]
+        x, y, width, height = around(np.concatenate(corners)).tolist()
         return replace(face, box=(x, y, width, height), mesh=None)
 
 
 def _is_at(track: LiveTrack, frame: int) -> bool:
     """Tell whether the search of the whole frame gave this track a detection."""
     return track.tracklet.frames[-1] == frame and track.tracklet.rows[-1] >= 0
+
+
+def _corners(box: ArrayLike) -> FloatArray:
+    """Return the first and the last corner of a box, (2, 2)."""
+    left, top, width, height = np.asarray(box)
+    return np.array([[left, top], [left + width, top + height]])
 
 
 def _same(face: Face, other: Face) -> bool:
