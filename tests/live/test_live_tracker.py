@@ -87,13 +87,26 @@ def test_what_another_search_found_is_covered_from_then_on():
     tracks, mesher = tracker()
     searched = frame_at(0, 0.0)
     tracks.step(searched)
-    tracks.add([face_at(20, 20, side=8.0)], searched)
-    tracks.add([face_at(20, 20, side=8.0)], searched)  # found twice
+    tracks.add([face_at(20, 20, side=8.0)], searched, [])
+    tracks.add([face_at(20, 20, side=8.0)], searched, [])  # found twice
     (face,) = tracks.step(frame_at(3, 0.1))
     assert contains(face, face_at(20, 20, side=8.0))
     mesher.faces = [face_at(21, 20, side=8.0)]
     (face,) = tracks.step(frame_at(6, 0.2))
     assert face.source is Source.DETECTED
+
+
+def test_whoever_was_known_in_the_frame_of_a_slow_search_is_not_found_again_where_they_were():
+    tracks, mesher = tracker()
+    mesher.faces = [face_at(20, 40)]
+    searched = frame_at(0, 0.0)
+    covered = tracks.step(searched)
+    for i in range(1, 8):
+        mesher.faces = [face_at(20 + 10 * i, 40)]
+        tracks.step(frame_at(3 * i, 0.1 * i))
+    tracks.add([face_at(21, 40)], searched, covered)
+    (face,) = tracks.step(frame_at(24, 0.8))
+    assert face.box == mesher.faces[0].box
 
 
 def test_what_is_doubtful_is_covered_in_its_own_size():

@@ -121,7 +121,7 @@ class Publisher:
 
             def work() -> Change:
                 found = thorough_search(self.tracker.mesher, frame.pixels, number, _SHARES)
-                return lambda: self.tracker.add(found, frame)
+                return lambda: self.tracker.add(found, frame, faces)
 
             self.searching.start(work)
 

@@ -111,9 +111,17 @@ class LiveTracker:
         self.tracks = [track for track in self.tracks if track.looks >= 0]
         return sorted(faces, key=lambda face: face.box[2] * face.box[3])
 
-    def add(self, faces: Iterable[Face], frame: Frame) -> None:
-        """Take faces that another search found in a frame, which may be an earlier one."""
-        known = [np.array(track.chain.face.box) for track in self.tracks]
+    def add(self, faces: Iterable[Face], frame: Frame, covered: Iterable[Face]) -> None:
+        """Take faces that another search found in a frame, which may be an earlier one.
+
+        Parameters
+        ----------
+        faces : iterable of Face
+        frame : Frame
+        covered : iterable of Face
+            Whom :meth:`step` found in that frame: they are known, wherever they are by now.
+        """
+        known = [np.array(box) for box in (*(t.chain.face.box for t in self.tracks), *(f.box for f in covered))]
         for face in faces:
             if not any(same_face(np.array(face.box), box) for box in known):
                 look = np.asarray(look_of(frame.pixels, face.landmarks), dtype=np.float64)
