@@ -24,7 +24,7 @@ from scene.walkers import background, paste
 
 
 def publisher(clock, mesher=None, config=None, cast=None, heads="masks"):
-    config = config or LiveConfig(thorough=0, job=JobConfig(method="fill"))
+    config = config or LiveConfig(latency=0.35, thorough=0, job=JobConfig(method="fill"))
     mesher, statistics = mesher or Mesher(), Statistics()
     idle = Background("people", statistics, Inline())
     cast = cast or Cast(config, mesher, None, None, idle)

@@ -73,7 +73,7 @@ class LiveCommand:
             "by then are masked.",
             rich_help_panel=_PICTURE,
         ),
-    ] = 0.35
+    ] = 0.3
     fps: Annotated[
         float,
         typer.Option(

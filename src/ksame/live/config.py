@@ -18,7 +18,7 @@ class LiveConfig(Parameters):
     Numbers without a measurement beside them are by choice.
     """
 
-    latency: float = parameter(0.35, "age at which a frame is no longer shown", low=0.02, high=10.0)
+    latency: float = parameter(0.3, "age at which a frame is no longer shown", low=0.02, high=10.0)
     # of the latency; what is left is for masks, encoding and a processor that others use as well
     mesh_share: float = parameter(0.5, "share of the latency after which no more faces are meshed", low=0.0, high=1.0)
     # a picture that takes all of the processor leaves nothing for heads and people
