@@ -36,7 +36,7 @@ def test_a_file_as_if_live_becomes_segments_with_everyone_covered(clip, tmp_path
     frames = told["frames"]
     assert frames["captured"] == 40
     assert frames["shown"] + frames["skipped"] + frames["late"] == 40
-    assert told["faces"]["masked"] >= frames["shown"] > 3
+    assert told["faces"]["masked"] >= frames["shown"] > 1
     assert set(told["latency_ms"]) == {"p50", "p99", "max"}
     files = sorted((tmp_path / "out").iterdir())
     assert {file.suffix for file in files} == {".mp4"}
