@@ -61,20 +61,20 @@ class Background:
                 change()
         return self._running is None
 
-    def start(self, work: Work) -> None:
-        """Begin with something; only where it is free."""
-        self._running = self._executor.submit(self._guarded, work)
+    def start(self, work: Work, on_failure: Change | None = None) -> None:
+        """Begin with something, only where it is free; say what is to change where it fails."""
+        self._running = self._executor.submit(self._guarded, work, on_failure)
 
     def close(self) -> None:
         """Wait for what is being done."""
         self._executor.shutdown()
 
-    def _guarded(self, work: Work) -> Change | None:
+    def _guarded(self, work: Work, on_failure: Change | None) -> Change | None:
         try:
             return work()
-        except Exception as error:  # whoever it was about stays masked, and the picture goes on
+        except Exception as error:  # counted, and the picture goes on
             self._statistics.failures[f"{self._name}: {type(error).__name__}: {error}"] += 1
-            return None
+            return on_failure
 
     def _give_way(self) -> None:
         if sys.platform == "linux":  # elsewhere a thread has the priority of its process

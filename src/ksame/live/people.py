@@ -134,8 +134,10 @@ class Cast:
             views = self._candidates[track].views
             again = track in self._tracks
             self._candidates[track] = _Candidate(due=frame.time + (self.config.recheck if again else self.config.retry))
-            work = self._check if again else self._identify
-            self.background.start(work(self.arrivals, track, views))
+            if again:
+                self.background.start(self._check(self.arrivals, track, views), lambda: self._mask(track))
+            else:
+                self.background.start(self._identify(self.arrivals, track, views))
 
     def _wanted(self, track: int) -> int:
         return 1 if track in self._tracks else self.config.views
@@ -152,17 +154,17 @@ class Cast:
         """Judge a person again, in what is published by now; whoever is known in it is masked, and decided anew."""
         known = self.people.get(self._tracks[track])
 
-        def mask() -> None:
-            self._tracks.pop(track, None)
-            self._candidates.pop(track, None)
-
         def work() -> Change | None:
             subject, _ = self._subject("P0", views)
-            if subject is None:
-                return None
-            return None if known is not None and arrivals.passes(subject, known.decision) else mask
+            passed = subject is not None and known is not None and arrivals.passes(subject, known.decision)
+            return None if passed else lambda: self._mask(track)
 
         return work
+
+    def _mask(self, track: int) -> None:
+        """Forget who a track shows, so that it is masked until that is found out anew."""
+        self._tracks.pop(track, None)
+        self._candidates.pop(track, None)
 
     def _identify(self, arrivals: Arrivals, track: int, views: Sequence[View]) -> Work:
         """Tell somebody from all others, and decide what becomes of them."""

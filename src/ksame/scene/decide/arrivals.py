@@ -67,7 +67,7 @@ class Arrivals:
         group = own or self._joined(subject) or self._opened(subject)
         if group is None:
             return self._masked
-        group.members[subject.name] = _without_pixels(subject)
+        group.members[subject.name] = _to_be_counted(subject)
         return Decision(Treatment.REPLACE, group.surrogate, self.judge.cover)
 
     def passes(self, subject: Subject, decision: Decision) -> bool:
@@ -102,7 +102,8 @@ class Arrivals:
         return group
 
 
-def _without_pixels(subject: Subject) -> Subject:
+def _to_be_counted(subject: Subject) -> Subject:
     """Return what is needed to count somebody: hours of people do not fit into memory with their views."""
-    empty = np.zeros((1, 1, 3), dtype=np.uint8)
-    return replace(subject, views=tuple(replace(view, pixels=empty) for view in subject.views))
+    none, empty = np.zeros((1, 1, 3), dtype=np.uint8), np.empty((0, 3))
+    views = (replace(view, pixels=none, points=empty, neutral=empty) for view in subject.views)
+    return replace(subject, views=tuple(views))
