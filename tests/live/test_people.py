@@ -5,7 +5,7 @@ import pytest
 
 from ksame.live.background import Background, Inline
 from ksame.live.config import LiveConfig
-from ksame.live.people import Cast
+from ksame.live.people import LivePeople
 from ksame.live.statistics import Statistics
 from ksame.live.tracker import LiveTracker
 from ksame.models import SFace
@@ -31,7 +31,7 @@ def networks():
 
 
 class Stage:
-    """A cast and a tracker that see frames one after the other; all work is done at once."""
+    """People and a tracker that see frames one after the other; all work is done at once."""
 
     def __init__(self, networks, monkeypatch, **options):
         mesher, recogniser, finisher = networks
@@ -39,7 +39,9 @@ class Stage:
         self.statistics = Statistics()
         judge = Judge(recogniser, finisher)
         arrivals = Arrivals(10, judge, np.random.default_rng(1), Inline())
-        self.cast = Cast(self.config, mesher, recogniser, arrivals, Background("people", self.statistics, Inline()))
+        self.people = LivePeople(
+            self.config, mesher, recogniser, arrivals, Background("people", self.statistics, Inline())
+        )
         self.tracker = LiveTracker(self.config, mesher)
         self.index = 0
         self.may_fail = False
@@ -48,15 +50,15 @@ class Stage:
         """Return the faces as they are named after so many frames."""
         for _ in range(times):
             frame = Frame(self.index, self.index / 10, pixels)
-            self.cast.settle()
-            faces = [self.cast.named(face) for face in self.tracker.step(frame)]
-            self.cast.watch(frame, faces)
+            self.people.settle()
+            faces = [self.people.named(face) for face in self.tracker.step(frame)]
+            self.people.watch(frame, faces)
             self.index += 1
         assert self.may_fail or self.statistics.failures == {}
         return faces
 
     def surrogate(self, face):
-        return self.cast.decisions[face.person].surrogate
+        return self.people.decisions[face.person].surrogate
 
 
 @pytest.fixture
@@ -73,15 +75,15 @@ def test_a_person_is_nobody_until_judged_and_has_the_same_face_after_coming_back
     assert face.person == "", "nobody knows yet who it is"
     (face,) = stage.see(picture(1), times=4)
     assert face.person == "P1"
-    assert stage.cast.decisions["P1"].treatment is Treatment.REPLACE
-    assert stage.cast.neutral(face.track).shape == (478, 3)
+    assert stage.people.decisions["P1"].treatment is Treatment.REPLACE
+    assert stage.people.neutral(face.track).shape == (478, 3)
     first = stage.surrogate(face)
     assert stage.see(EMPTY, times=14) == []
     assert stage.see(picture(1))[0].person == "", "a new track is nobody"
     (again,) = stage.see(picture(1), times=5)
     assert again.track != face.track
     assert (again.person, stage.surrogate(again)) == ("P1", first)
-    assert (stage.cast.n_people, stage.cast.n_never_replaced) == (1, 0)
+    assert (stage.people.n_people, stage.people.n_never_replaced) == (1, 0)
 
 
 def test_whoever_the_judge_comes_to_know_is_masked_again(stage, monkeypatch):
@@ -111,7 +113,7 @@ def test_whoever_is_known_in_every_face_stays_masked_and_is_counted(stage, monke
     monkeypatch.setattr(Judge, "likeness", lambda *_: 0.99)
     (face,) = stage.see(picture(1), times=5)
     assert face.person == ""
-    assert stage.cast.n_people == stage.cast.n_never_replaced == 1
+    assert stage.people.n_people == stage.people.n_never_replaced == 1
 
 
 def test_other_people_get_other_names_and_no_more_than_some_are_remembered(networks, monkeypatch):
@@ -124,5 +126,5 @@ def test_other_people_get_other_names_and_no_more_than_some_are_remembered(netwo
     stage.see(EMPTY, times=14)
     (other,) = stage.see(picture(2), times=4)
     assert (face.person, other.person) == ("P1", "P2")
-    assert list(stage.cast.people) == ["P2"]
-    assert stage.cast.n_people == 2
+    assert list(stage.people.known) == ["P2"]
+    assert stage.people.n_people == 2

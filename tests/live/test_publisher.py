@@ -11,7 +11,7 @@ from ksame.live.background import Background, Inline
 from ksame.live.config import LiveConfig
 from ksame.live.heads import HeadStore
 from ksame.live.newest import Captured
-from ksame.live.people import Cast
+from ksame.live.people import LivePeople
 from ksame.live.publisher import NOT_READY, WAITING, Publisher
 from ksame.live.statistics import Statistics
 from ksame.live.tracker import LiveTracker
@@ -23,13 +23,13 @@ from live.stand_ins import SIZE, Clock, Mesher, face_at, frame_at
 from scene.walkers import background, paste
 
 
-def publisher(clock, mesher=None, config=None, cast=None, heads="masks"):
+def publisher(clock, mesher=None, config=None, people=None, heads="masks"):
     config = config or LiveConfig(latency=0.35, thorough=0, job=JobConfig(method="fill"))
     mesher, statistics = mesher or Mesher(), Statistics()
     idle = Background("people", statistics, Inline())
-    cast = cast or Cast(config, mesher, None, None, idle)
+    people = people or LivePeople(config, mesher, None, None, idle)
     heads = None if heads == "masks" else heads
-    return Publisher(config, LiveTracker(config, mesher), cast, heads, idle, statistics, clock)
+    return Publisher(config, LiveTracker(config, mesher), people, heads, idle, statistics, clock)
 
 
 def captured(index, time, size=SIZE):
@@ -87,7 +87,7 @@ def test_a_frame_of_another_size_gets_that_of_the_first():
 
 
 class Judged:
-    """A cast in which everyone is somebody from the start, or nobody ever."""
+    """People of whom everyone is somebody from the start, or nobody ever."""
 
     arrivals = None
 
@@ -128,10 +128,10 @@ def test_heads_are_masked_until_they_are_there_and_when_they_have_moved_too_far(
     config = LiveConfig(thorough=0, head_size=128, latency=0.1)
     surrogate = draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(0))
     neutral = neutral_shape(Head.of(face.mesh.points).aligned, expression_of(face.mesh.blendshapes))
-    cast = Judged(Decision(Treatment.REPLACE, surrogate), neutral)
+    people = Judged(Decision(Treatment.REPLACE, surrogate), neutral)
     pool = Slow()
     heads = HeadStore(config, Finisher("cpu"), pool, statistics)
-    live = publisher(clock, Mesher(faces=[face]), config, cast, heads)
+    live = publisher(clock, Mesher(faces=[face]), config, people, heads)
     first = live.publish(Captured(0, clock.now, picture))
     assert live.statistics.masked == {NOT_READY: 1}
     assert changed(picture, first, face) > 0.99
@@ -156,7 +156,7 @@ def test_heads_are_masked_until_they_are_there_and_when_they_have_moved_too_far(
     pool.finish()
     clock.sleep(0.05)
     other = draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(1))
-    live.cast = Judged(Decision(Treatment.REPLACE, other), neutral)
+    live.people = Judged(Decision(Treatment.REPLACE, other), neutral)
     live.publish(Captured(62, clock.now, picture))
     assert live.statistics.masked == {NOT_READY: 4}, "that head is another surrogate's"
     pool.finish()
@@ -191,9 +191,9 @@ def test_a_head_is_made_for_the_very_frame_where_there_is_time(meshed):
     clock, statistics = Clock(), Statistics()
     surrogate = draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(0))
     neutral = neutral_shape(Head.of(face.mesh.points).aligned, expression_of(face.mesh.blendshapes))
-    cast = Judged(Decision(Treatment.REPLACE, surrogate), neutral)
+    people = Judged(Decision(Treatment.REPLACE, surrogate), neutral)
     heads = HeadStore(LiveConfig(), Finisher("cpu"), Inline(), statistics)
-    live = publisher(clock, Mesher(faces=[face]), LiveConfig(thorough=0), cast, heads)
+    live = publisher(clock, Mesher(faces=[face]), LiveConfig(thorough=0), people, heads)
     live.publish(Captured(0, clock.now, picture))
     assert live.statistics.replaced == 1
 
@@ -209,9 +209,9 @@ def test_a_head_that_cannot_be_made_stays_masked_and_is_told(meshed):
     picture, face = meshed
     clock, statistics = Clock(), Statistics()
     surrogate = draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(0))
-    cast = Judged(Decision(Treatment.REPLACE, surrogate), np.zeros((478, 3)) + face.mesh.points)
+    people = Judged(Decision(Treatment.REPLACE, surrogate), np.zeros((478, 3)) + face.mesh.points)
     heads = HeadStore(LiveConfig(), Broken(), Inline(), statistics)
-    live = publisher(clock, Mesher(faces=[face]), LiveConfig(thorough=0), cast, heads)
+    live = publisher(clock, Mesher(faces=[face]), LiveConfig(thorough=0), people, heads)
     for i in range(3):
         shown = live.publish(Captured(i, clock.now, picture))
         clock.sleep(0.05)

@@ -186,3 +186,35 @@ def test_after_damage_a_stream_waits_for_a_whole_picture():
     statistics = Statistics()
     assert len(list(StreamSource("rtsp://x", statistics)._decoded(Container()))) == 3
     assert statistics.damaged == 5
+
+
+def test_a_camera_gives_rgb_until_it_is_gone(monkeypatch):
+    red = np.zeros((4, 6, 3), np.uint8)
+    red[..., 2] = 255  # OpenCV has blue first
+
+    class Capture:
+        def __init__(self, camera):
+            self.left, self.camera = 3, camera
+            opened.append(self)
+
+        def isOpened(self):  # noqa: N802
+            return self.camera == 0
+
+        def set(self, *_):
+            pass
+
+        def read(self):
+            self.left -= 1
+            return (True, red) if self.left >= 0 else (False, None)
+
+        def release(self):
+            self.left = None
+
+    opened = []
+    monkeypatch.setattr("cv2.VideoCapture", Capture)
+    pictures = list(CameraSource(0).frames())
+    assert len(pictures) == 3
+    assert pictures[0][0, 0].tolist() == [255, 0, 0]
+    assert opened[0].left is None, "it is given back"
+    with pytest.raises(InputError, match="Camera 1 cannot be opened"):
+        list(CameraSource(1).frames())

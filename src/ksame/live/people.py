@@ -56,7 +56,7 @@ class _Candidate:
 
 
 @dataclass(eq=False)
-class Cast:
+class LivePeople:
     """Everyone who is there, and everyone who is remembered.
 
     Parameters
@@ -79,7 +79,7 @@ class Cast:
     background: Background
 
     def __post_init__(self) -> None:
-        self.people: dict[str, Known] = {}  # those seen last at the end
+        self.known: dict[str, Known] = {}  # those seen last at the end
         self._tracks: dict[int, str] = {}  # who is who now
         self._candidates: dict[int, _Candidate] = {}
         self._n_people = 0
@@ -97,11 +97,11 @@ class Cast:
     @property
     def decisions(self) -> Mapping[str, Decision]:
         """What becomes of everyone who is known."""
-        return {name: known.decision for name, known in self.people.items()}
+        return {name: known.decision for name, known in self.known.items()}
 
     def neutral(self, track: int) -> FloatArray | None:
         """Return the neutral shape of whoever a track shows."""
-        known = self.people.get(self._tracks.get(track, ""))
+        known = self.known.get(self._tracks.get(track, ""))
         return None if known is None else known.neutral
 
     @property
@@ -152,7 +152,7 @@ class Cast:
 
     def _check(self, arrivals: Arrivals, track: int, views: Sequence[View]) -> Work:
         """Judge a person again, in what is published by now; whoever is known in it is masked, and decided anew."""
-        known = self.people.get(self._tracks[track])
+        known = self.known.get(self._tracks[track])
 
         def work() -> Change | None:
             subject, _ = self._subject("P0", views)
@@ -187,12 +187,12 @@ class Cast:
 
     def _introduce(self, track: int, known: Known) -> None:
         """Let everyone know who somebody is."""
-        before = self.people.pop(known.name, None)
+        before = self.known.pop(known.name, None)
         if before is None:
             self._n_people += 1
         else:
             known = replace(known, embedding=known.embedding + before.embedding)
-        self.people[known.name] = known
+        self.known[known.name] = known
         if known.decision.treatment is Treatment.REPLACE:
             self._replaced.add(known.name)
             self._tracks[track] = known.name
@@ -202,7 +202,7 @@ class Cast:
         """Return who of those who are known is seen; nobody who is there in another track."""
         embedding = np.sum([self.recogniser.embed(frame.pixels, face.landmarks) for frame, face in views[-2:]], axis=0)
         embedding = embedding / max(float(np.linalg.norm(embedding)), 1e-9)
-        alike = {name: known.likeness(embedding) for name, known in self.people.items() if name not in elsewhere}
+        alike = {name: known.likeness(embedding) for name, known in self.known.items() if name not in elsewhere}
         name = max(alike, key=alike.__getitem__, default=None)
         return name if name is not None and alike[name] >= self.config.job.tracker.same_person else None
 
@@ -211,17 +211,17 @@ class Cast:
         track = _short_track(name, [face for _, face in views])
         frames = [Frame(i, frame.time, frame.pixels) for i, (frame, _) in enumerate(views)]
         best = tuple((track.number, i) for i in reversed(range(len(views))))
-        cast = Tracks(_size(frames[0]), len(frames), (Person(name, None, best),), (track,))
-        taken = file_views(frames, cast, self.recogniser, self.config.job)
+        tracks = Tracks(_size(frames[0]), len(frames), (Person(name, None, best),), (track,))
+        taken = file_views(frames, tracks, self.recogniser, self.config.job)
         subjects = subjects_of([taken], People({(0, name): name}))
         return (subjects[0] if subjects else None), neutral_of(track)
 
     def _forget(self) -> None:
         """Forget who was seen longest ago, where too many are remembered."""
         here = set(self._tracks.values())
-        gone = [name for name in self.people if name not in here]
-        for name in gone[: max(0, len(self.people) - self.config.remembered)]:
-            del self.people[name]
+        gone = [name for name in self.known if name not in here]
+        for name in gone[: max(0, len(self.known) - self.config.remembered)]:
+            del self.known[name]
 
 
 def _tells(face: Face) -> bool:

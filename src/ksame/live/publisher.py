@@ -15,7 +15,7 @@ from ksame.live.background import Background, Change
 from ksame.live.config import LiveConfig
 from ksame.live.heads import HeadStore
 from ksame.live.newest import Captured
-from ksame.live.people import Cast
+from ksame.live.people import LivePeople
 from ksame.live.statistics import Statistics
 from ksame.live.tracker import LiveTracker, thorough_search
 from ksame.models import Face
@@ -37,7 +37,7 @@ class Publisher:
     ----------
     config : LiveConfig
     tracker : LiveTracker
-    cast : Cast
+    people : LivePeople
     heads : HeadStore
         None where everyone is masked.
     searching : Background
@@ -51,7 +51,7 @@ class Publisher:
 
     config: LiveConfig
     tracker: LiveTracker
-    cast: Cast
+    people: LivePeople
     heads: HeadStore | None
     searching: Background
     statistics: Statistics
@@ -70,9 +70,9 @@ class Publisher:
         Everyone whom the detector finds in this very frame is covered in it, and everyone who was there lately.
         """
         frame = self._prepared(captured)
-        self.cast.settle()
+        self.people.settle()
         faces = self.tracker.step(frame, lambda: self._age(frame) > self.config.mesh_share * self.config.latency)
-        faces = [self.cast.named(face) for face in faces]
+        faces = [self.people.named(face) for face in faces]
         wished = self._wished(faces)
         self._begin_work(frame, faces)
         finished = self._heads(frame, faces, wished)
@@ -100,11 +100,11 @@ class Publisher:
     def _wished(self, faces: Sequence[Face]) -> FramePlan:
         """Return what becomes of everyone, whether their heads are there in time or not."""
         if self.heads is None:
-            return FramePlan.of(faces, {"": Decision(Treatment.MASK)}, self.cast.neutral, self._mask)
-        decisions = self.cast.decisions
+            return FramePlan.of(faces, {"": Decision(Treatment.MASK)}, self.people.neutral, self._mask)
+        decisions = self.people.decisions
         known = [face for face in faces if face.person in decisions]
         waiting = [(face, WAITING) for face in faces if face.person not in decisions]
-        return FramePlan.of(known, decisions, self.cast.neutral, self._mask).masking(waiting)
+        return FramePlan.of(known, decisions, self.people.neutral, self._mask).masking(waiting)
 
     def _heads(self, frame: Frame, faces: Sequence[Face], wished: FramePlan) -> dict[int, FinishedHead]:
         """Return the heads that are there in time."""
@@ -115,7 +115,7 @@ class Publisher:
 
     def _begin_work(self, frame: Frame, faces: Sequence[Face]) -> None:
         """Let people be told apart, and small faces be searched for, beside the picture."""
-        self.cast.watch(frame, faces)
+        self.people.watch(frame, faces)
         if self.config.thorough > 0 and self.searching.free and frame.time - self._searched >= self.config.thorough:
             number, self._share, self._searched = self._share, (self._share + 1) % _SHARES, frame.time
 

@@ -17,7 +17,7 @@ from ksame.live.background import Background, Inline
 from ksame.live.config import LiveConfig
 from ksame.live.heads import HeadStore
 from ksame.live.newest import Captured, Newest
-from ksame.live.people import Cast
+from ksame.live.people import LivePeople
 from ksame.live.publisher import Publisher
 from ksame.live.sinks import LiveSink
 from ksame.live.sources import Grabber, LiveSource
@@ -87,7 +87,7 @@ def run_live(
         except KeyboardInterrupt:  # the way in which live work is ended
             pass
     _count(statistics, newest, publisher, statistics.seconds)
-    statistics.k_real = None if publisher.cast.arrivals is None else publisher.cast.arrivals.k_real()
+    statistics.k_real = None if publisher.people.arrivals is None else publisher.people.arrivals.k_real()
     return statistics
 
 
@@ -96,8 +96,8 @@ def build(config: LiveConfig, statistics: Statistics, seed: int, stack: ExitStac
     mesher = FaceMesher(config.job.tracker.detector)
     recogniser = RECOGNISERS[JUDGE].build()
     heads, arrivals = None, None
-    people, searching = Background("people", statistics, nice=3), Background("search", statistics, nice=10)
-    for background in (people, searching):
+    deciding, searching = Background("people", statistics, nice=3), Background("search", statistics, nice=10)
+    for background in (deciding, searching):
         stack.callback(background.close)
     if not METHODS[config.job.method].masks:
         network = Finisher(config.job.device)
@@ -105,8 +105,8 @@ def build(config: LiveConfig, statistics: Statistics, seed: int, stack: ExitStac
         heads = HeadStore(config, network, pool, statistics)
         judge = Judge(recogniser, network, config.job.cover)
         arrivals = Arrivals(config.job.k, judge, np.random.default_rng(seed), Inline())
-    cast = Cast(config, mesher, recogniser, arrivals, people)
-    publisher = Publisher(config, LiveTracker(config, mesher), cast, heads, searching, statistics, seed=seed)
+    people = LivePeople(config, mesher, recogniser, arrivals, deciding)
+    publisher = Publisher(config, LiveTracker(config, mesher), people, heads, searching, statistics, seed=seed)
     _warm_up(publisher)
     return publisher
 
@@ -127,4 +127,4 @@ def _show(publisher: Publisher, sink: LiveSink, captured: Captured, statistics: 
 
 def _count(statistics: Statistics, newest: Newest, publisher: Publisher, seconds: float) -> None:
     statistics.captured, statistics.skipped, statistics.seconds = newest.captured, newest.skipped, seconds
-    statistics.people, statistics.never_replaced = publisher.cast.n_people, publisher.cast.n_never_replaced
+    statistics.people, statistics.never_replaced = publisher.people.n_people, publisher.people.n_never_replaced
