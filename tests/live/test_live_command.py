@@ -1,8 +1,10 @@
 """``ksame live`` from end to end, on drawn people in a file that is played as if live."""
 
 import json
+from importlib.resources import files
 
 import av
+import jsonschema
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -11,6 +13,8 @@ from ksame.app.cli import app
 from ksame.errors import ExitCode
 from scene.clips import make_clip
 from scene.walkers import background, paste
+
+SCHEMA = json.loads((files("ksame.live") / "statistics.schema.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +37,7 @@ def test_a_file_as_if_live_becomes_segments_with_everyone_covered(clip, tmp_path
     result = CliRunner().invoke(app, words)
     assert result.exit_code == ExitCode.DONE, result.output
     told = json.loads(result.stdout)
+    jsonschema.validate(told, SCHEMA)
     frames = told["frames"]
     assert frames["captured"] == 40
     assert frames["shown"] + frames["skipped"] + frames["late"] == 40
@@ -116,6 +121,14 @@ def test_an_interruption_ends_it_and_the_last_segment_is_complete(clip, tmp_path
     (file,) = (tmp_path / "out").iterdir()
     with av.open(str(file)) as container:
         assert len(list(container.decode(video=0))) == 3
+
+
+def test_the_statistics_of_a_session_that_showed_nothing_fit_the_schema():
+    from ksame.live import Statistics
+
+    jsonschema.validate(Statistics().for_machines(), SCHEMA)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**Statistics().for_machines(), "fps": None}, SCHEMA)
 
 
 def test_a_clip_without_anybody_is_shown(tmp_path):
