@@ -41,6 +41,7 @@ ORDER = (
     "attacks",
     "utility",
     "scene",
+    "live",
     "verification",
     "audit",
     "papers",

@@ -95,3 +95,18 @@ def test_unknown_masks_and_levels_are_refused():
         Mask("smile")
     with pytest.raises(UsageError, match="no level"):
         Mask(FILL, 3)
+
+
+def test_a_mask_on_a_turned_head_covers_its_nose():
+    """Of a head turned by 50 degrees the nose lies beyond the rim of the face."""
+    from ksame.models.landmarker import canonical_head
+
+    yaw = np.radians(50)
+    turn = np.array([[np.cos(yaw), 0, np.sin(yaw)], [0, 1, 0], [-np.sin(yaw), 0, np.cos(yaw)]])
+    points = np.zeros((478, 3))
+    points[:468] = canonical_head().points @ turn.T * [4, -4, -4] + [140, 100, 0]
+    points[468:] = points[33]
+    outline, _ = outline_of(tracked(points))
+    inside = inside_outline((200, 280), outline) > 0.5
+    for x, y in points[:, :2]:
+        assert inside[round(y), round(x)]

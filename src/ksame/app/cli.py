@@ -19,6 +19,10 @@ COMMANDS = {
         "ksame.app.scene:deidentify_command",
         "Give everyone in photographs and video another face, keep everything else, and certify the result.",
     ),
+    "live": (
+        "ksame.app.live:live_command",
+        "Replace everyone in a live picture, with a bounded delay; show nobody before they are covered.",
+    ),
     "people": (
         "ksame.app.scene:people_command",
         "List who is in photographs and video, by the names that ksame deidentify has for the same files.",

@@ -107,9 +107,14 @@ def between(first: FinishedHead, points: FloatArray, last: FinishedHead, share: 
         return first
     if first.square.shape != last.square.shape:
         return None
-    start, end = (_warped(head, points) for head in (first, last))
+    start, end = (carried(head, points).square for head in (first, last))
     square = np.asarray(cv2.addWeighted(start, 1 - share, end, share, 0), dtype=np.uint8)
     return FinishedHead(points, square, (1 - share) * first.grain + share * last.grain)
+
+
+def carried(head: FinishedHead, points: FloatArray) -> FinishedHead:
+    """Return a head with its points moved to ``points``, (478, 2), in sides of the square."""
+    return FinishedHead(points, _warped(head, points), head.grain)
 
 
 def _warped(head: FinishedHead, points: FloatArray) -> ByteArray:

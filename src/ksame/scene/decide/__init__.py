@@ -6,6 +6,7 @@ judges the face of every group on the published picture of every member. No thre
 by the executor that is handed in. A plan is stored by :func:`save_plan`.
 """
 
+from ksame.scene.decide.arrivals import Arrivals
 from ksame.scene.decide.judge import Judge
 from ksame.scene.decide.neutral import neutral_of
 from ksame.scene.decide.plan import Decision, JudgeRecord, Plan, Treatment, treatments
@@ -13,11 +14,12 @@ from ksame.scene.decide.stage import JUDGE, SOMEONE_ELSE, check_method, decide, 
 from ksame.scene.decide.storage import load_plan, save_plan
 from ksame.scene.decide.subject import Subject, View
 from ksame.scene.decide.surrogates import Group, choose_surrogates
-from ksame.scene.decide.views import FileViews
+from ksame.scene.decide.views import FileViews, subjects_of
 
 __all__ = [
     "JUDGE",
     "SOMEONE_ELSE",
+    "Arrivals",
     "Decision",
     "FileViews",
     "Group",
@@ -35,5 +37,6 @@ __all__ = [
     "make_plan",
     "neutral_of",
     "save_plan",
+    "subjects_of",
     "treatments",
 ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ksame.arrays import ByteArray, FloatArray
 from ksame.models import Face
-from ksame.spaces.facemodel.geometry import OUTLINE, with_forehead
+from ksame.spaces.facemodel.geometry import with_forehead
 
 _MESH_REACH = 1.4  # how far a mask reaches beyond the outline of a mesh: the rim alone still names people
 _BOX_REACH = 1.35  # how far it reaches beyond a box, which has grown already where it was tracked, by choice
@@ -26,7 +26,8 @@ def outline_of(face: Face) -> tuple[FloatArray, float]:
     What is perhaps no face is covered in its own size.
     """
     if face.mesh is not None and face.confirmed:
-        hull = with_forehead(face.mesh.points[:, :2])[list(OUTLINE)]
+        points = with_forehead(face.mesh.points[:, :2])
+        hull = cv2.convexHull(points.astype(np.float32))[:, 0].astype(np.float64)  # a turned nose is beyond the rim
         return _grown(hull, _MESH_REACH), float(np.ptp(hull[:, 1]))
     x, y, width, height = face.box
     angle = np.linspace(0, 2 * np.pi, 48, endpoint=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -58,6 +58,88 @@ class FramePlan:
     heads: Mapping[int, Invention]
     masked: tuple[tuple[Face, str], ...]
     outlines: tuple[FloatArray, ...]
+
+    @classmethod
+    def of(
+        cls,
+        faces: Iterable[Face],
+        decisions: Mapping[str, Decision],
+        neutral: Callable[[int], FloatArray | None],
+        mask: Mask,
+        regions: Sequence[FloatArray] = (),
+    ) -> FramePlan:
+        """Plan for the faces of a frame, those nearest to the camera last.
+
+        Parameters
+        ----------
+        faces : iterable of Face
+        decisions : mapping of person to Decision
+        neutral : callable
+            Returns the neutral shape, (478, 3), of whoever a track shows, if it is known.
+        mask : Mask
+            For whoever is masked on request.
+        regions : sequence of ndarray of shape (n, 2)
+            Outlines that are filled whatever is there.
+        """
+        heads: dict[int, Invention] = {}
+        masked: list[tuple[Face, str]] = []
+        for face in faces:
+            decision = decisions[face.person]
+            if decision.treatment is Treatment.KEEP:
+                continue
+            invention = _invention(face, decision, neutral, mask)
+            if isinstance(invention, Invention):
+                heads[face.track] = invention
+            else:
+                masked.append((face, invention))
+        return cls._of(heads, masked, regions)
+
+    @classmethod
+    def _of(
+        cls, heads: Mapping[int, Invention], masked: Sequence[tuple[Face, str]], regions: Sequence[FloatArray]
+    ) -> FramePlan:
+        outlines = (*(head.region.outline for head in heads.values()), *(outline_of(face)[0] for face, _ in masked))
+        return cls(heads, tuple(masked), (*outlines, *regions))
+
+    def masking(self, more: Sequence[tuple[Face, str]], regions: Sequence[FloatArray] = ()) -> FramePlan:
+        """Return the plan with some more faces masked, and why; the heads of their tracks are not invented."""
+        tracks = {face.track for face, _ in more}
+        heads = {track: head for track, head in self.heads.items() if track not in tracks}
+        return self._of(heads, (*self.masked, *more), regions)
+
+    def compose(
+        self,
+        pixels: ByteArray,
+        finished: Mapping[int, FinishedHead],
+        mask: Mask,
+        noise: Callable[[Face], np.random.Generator],
+        *,
+        still: bool = False,
+    ) -> ByteArray:
+        """Return the new frame, (height, width, 3): finished heads put in, and masks; regions are left to the caller.
+
+        Parameters
+        ----------
+        pixels : ndarray of shape (height, width, 3)
+            The frame; it is not changed.
+        finished : mapping of track to FinishedHead
+            Heads outside the picture may be left out.
+        mask : Mask
+            For whoever is masked on request; whoever cannot be replaced gets the plain fill.
+        noise : callable
+            Returns the generator for the mask of a face.
+        still : bool
+            Whether it is a photograph.
+        """
+        out = pixels.copy()
+        if self.heads:
+            hidden = taken_away(out.shape, self.outlines)
+            for track, invention in self.heads.items():
+                if track in finished:
+                    put(out, hidden, invention.region, finished[track], still=still)
+        for face, reason in self.masked:
+            (Mask() if reason else mask).apply(out, face, noise(face))
+        return out
 
 
 @dataclass(eq=False)
@@ -121,15 +203,13 @@ class Renderer:
             return frame.pixels
         missing = plan.heads.keys() - finished.keys()
         finished = {**finished, **self.finish(frame, missing)} if missing else finished
-        out = frame.pixels.copy()
-        if plan.heads:
-            hidden = taken_away(out.shape, plan.outlines)
-            for track, invention in plan.heads.items():
-                if track in finished:
-                    put(out, hidden, invention.region, finished[track], still=self.cast.n_frames == 1)
-        for face, reason in plan.masked:
-            mask = Mask() if reason else self.mask
-            mask.apply(out, face, np.random.default_rng((self.seed, frame.index, face.track)))
+        out = plan.compose(
+            frame.pixels,
+            finished,
+            self.mask,
+            lambda face: np.random.default_rng((self.seed, frame.index, face.track)),
+            still=self.cast.n_frames == 1,
+        )
         for outline in self.regions:
             fill(out, outline)
         return out
@@ -139,19 +219,7 @@ class Renderer:
         return [MaskedInstead(index, face.person, reason) for face, reason in self.plan(index, time).masked if reason]
 
     def _make_plan(self, index: int) -> FramePlan:
-        heads: dict[int, Invention] = {}
-        masked: list[tuple[Face, str]] = []
-        for face in self.cast.at(index):
-            decision = self.decisions[face.person]
-            if decision.treatment is Treatment.KEEP:
-                continue
-            invention = self._invention(face, decision)
-            if isinstance(invention, Invention):
-                heads[face.track] = invention
-            else:
-                masked.append((face, invention))
-        outlines = (*(head.region.outline for head in heads.values()), *(outline_of(face)[0] for face, _ in masked))
-        return FramePlan(heads, tuple(masked), (*outlines, *self.regions))
+        return FramePlan.of(self.cast.at(index), self.decisions, self._neutral, self.mask, self.regions)
 
     def _neutral(self, track: int) -> FloatArray | None:
         """Return the neutral shape of whoever a track shows."""
@@ -159,21 +227,24 @@ class Renderer:
             self._neutrals[track] = neutral_of(self._tracks[track])
         return self._neutrals[track]
 
-    def _invention(self, face: Face, decision: Decision) -> Invention | str:
-        """Return what is invented in a face's place, or why it must be masked; empty where a mask was asked for."""
-        if not face.confirmed:
-            return NOT_SURE
-        if decision.masked_instead:
-            return _why_no_mesh(face) or "no surrogate in whom the recogniser does not know the person"
-        if decision.treatment is Treatment.MASK:
-            return (_why_no_mesh(face) or "no mesh") if face.mesh is None and self.mask.needs_mesh else ""
-        neutral = self._neutral(face.track)
-        if face.mesh is None or decision.surrogate is None or neutral is None:
-            return _why_no_mesh(face) or "no frame in which the face was seen well enough"
-        head = Head.of(face.mesh.points)
-        if abs(head.yaw) > MAX_YAW:
-            return "turned too far to the side"
-        return Invention.of(decision.surrogate.looks, head, neutral, decision.cover)
+
+def _invention(
+    face: Face, decision: Decision, neutral: Callable[[int], FloatArray | None], mask: Mask
+) -> Invention | str:
+    """Return what is invented in a face's place, or why it must be masked; empty where a mask was asked for."""
+    if not face.confirmed:
+        return NOT_SURE
+    if decision.masked_instead:
+        return _why_no_mesh(face) or "no surrogate in whom the recogniser does not know the person"
+    if decision.treatment is Treatment.MASK:
+        return (_why_no_mesh(face) or "no mesh") if face.mesh is None and mask.needs_mesh else ""
+    shape = neutral(face.track)
+    if face.mesh is None or decision.surrogate is None or shape is None:
+        return _why_no_mesh(face) or "no frame in which the face was seen well enough"
+    head = Head.of(face.mesh.points)
+    if abs(head.yaw) > MAX_YAW:
+        return "turned too far to the side"
+    return Invention.of(decision.surrogate.looks, head, shape, decision.cover)
 
 
 def _why_no_mesh(face: Face) -> str:

@@ -8,7 +8,7 @@ detections is needed. What is left apart here, because it moved too fast, is joi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -63,41 +63,75 @@ class Tracklet:
         self.look, self.usual = look, self.usual + look
 
 
+@dataclass(eq=False)
+class Association:
+    """Assigns the detections of one frame after the other to tracks, and knows nothing of later frames.
+
+    Parameters
+    ----------
+    detector : DetectorConfig
+    tracker : TrackerConfig
+    active : list of Tracklet
+        Those that may go on.
+    """
+
+    detector: DetectorConfig
+    tracker: TrackerConfig
+    active: list[Tracklet] = field(default_factory=list)
+
+    @property
+    def _max_hidden(self) -> int:
+        return 2 * self.detector.detect_every  # every second keyframe is searched for smaller faces
+
+    def _patience(self, track: Tracklet) -> int:
+        """Return for how many frames a face may be missing: no longer than it was seen, less if never surely."""
+        if track.score < self.detector.score:
+            return self._max_hidden
+        return max(self._max_hidden, min(self.tracker.patience, track.frames[-1] - track.frames[0] + 1))
+
+    def step(
+        self, frame: int, boxes: FloatArray, scores: FloatArray, looks: FloatArray, first_row: int = 0
+    ) -> list[Tracklet]:
+        """Take the detections of a frame; return the tracks that end before it.
+
+        Parameters
+        ----------
+        frame : int
+        boxes, scores, looks : ndarray of shape (n, 4), (n,) and (n, N_LOOK)
+        first_row : int
+            The row of the first detection; a track knows its detections by their rows.
+        """
+        scores = scores.copy()
+        ended = [track for track in self.active if frame - track.frames[-1] > self._patience(track)]
+        self.active = [track for track in self.active if track not in ended]
+        free = list(self.active)
+        for sure, proven, alone in _ROUNDS:
+            rivals = np.flatnonzero(((scores >= self.detector.score) == sure) & (scores >= 0))
+            choosing = [track for track in free if track.score >= _PROVEN or not proven]
+            cost = _costs(choosing, frame, boxes[rivals], looks[rivals], self._max_hidden, sure=sure)
+            cost += _DOUBT * (1 - scores[rivals])
+            for k, n in _assigned(cost, alone):
+                track, i = choosing[k], int(rivals[n])
+                track.add(frame, first_row + i, float(scores[i]), boxes[i], looks[i])
+                free.remove(track)
+                scores[i] = -1.0  # taken
+        for i in np.flatnonzero(scores >= self.detector.doubtful).tolist():
+            self.active.append(Tracklet([frame], [first_row + i], float(scores[i]), [boxes[i]], looks[i], looks[i]))
+        return ended
+
+
 def associate(
     observations: Observations, keyframes: slice, detector: DetectorConfig, tracker: TrackerConfig
 ) -> list[Tracklet]:
     """Return the tracks of one shot, in the order in which they begin; ``keyframes`` are those of the shot."""
+    association = Association(detector, tracker)
     closed: list[Tracklet] = []
-    active: list[Tracklet] = []
-    max_hidden = 2 * detector.detect_every  # every second keyframe is searched for smaller faces
-
-    def patience(track: Tracklet) -> int:
-        """Return for how many frames a face may be missing: no longer than it was seen, less if never surely."""
-        if track.score < detector.score:
-            return max_hidden
-        return max(max_hidden, min(tracker.patience, track.frames[-1] - track.frames[0] + 1))
-
     for key in range(*keyframes.indices(len(observations.keyframes))):
         frame = int(observations.keyframes[key])
         rows = slice(int(observations.starts[key]), int(observations.starts[key + 1]))
         boxes, scores, looks = observations.boxes(rows), observations.scores(rows), observations.looks(rows)
-        patient = [track for track in active if frame - track.frames[-1] <= patience(track)]
-        closed += [track for track in active if track not in patient]
-        active = patient
-        free = list(active)
-        for sure, proven, alone in _ROUNDS:
-            rivals = np.flatnonzero(((scores >= detector.score) == sure) & (scores >= 0))
-            choosing = [track for track in free if track.score >= _PROVEN or not proven]
-            cost = _costs(choosing, frame, boxes[rivals], looks[rivals], max_hidden, sure=sure)
-            cost += _DOUBT * (1 - scores[rivals])
-            for k, n in _assigned(cost, alone):
-                track, i = choosing[k], int(rivals[n])
-                track.add(frame, rows.start + i, float(scores[i]), boxes[i], looks[i])
-                free.remove(track)
-                scores[i] = -1.0  # taken
-        for i in np.flatnonzero(scores >= detector.doubtful).tolist():
-            active.append(Tracklet([frame], [rows.start + i], float(scores[i]), [boxes[i]], looks[i], looks[i]))
-    return sorted(closed + active, key=lambda track: (track.frames[0], track.rows[0]))
+        closed += association.step(frame, boxes, scores, looks, rows.start)
+    return sorted(closed + association.active, key=lambda track: (track.frames[0], track.rows[0]))
 
 
 def _costs(

@@ -1,0 +1,189 @@
+"""``ksame live``: cameras, streams, and files as if they were live."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ksame.app import talk
+from ksame.app.options import with_options
+from ksame.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from ksame.live import Statistics
+
+_EVERY = 2.0  # seconds between two lines that tell how it goes
+_PICTURE = "Picture"
+_FACES = "Faces"
+
+
+@dataclass(frozen=True)
+class LiveCommand:
+    """What ``ksame live`` is told."""
+
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A camera by its number (0) or device (/dev/video0), a stream (rtsp://HOST/PATH, http://...), or a "
+            "recording, which is played at its own rate.",
+            show_default=False,
+        ),
+    ]
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="SINK",
+            help="A folder for numbered segments (out/), a virtual camera (camera, camera:/dev/video2; needs "
+            "ksame\\[live]), or a page on this machine only (http://127.0.0.1:8089).",
+            show_default=False,
+        ),
+    ]
+    method: Annotated[
+        str,
+        typer.Option("--method", "-m", help="someone-else, or a mask: see ksame methods.", rich_help_panel=_FACES),
+    ] = "someone-else"
+    k: Annotated[
+        int,
+        typer.Option(
+            "--k",
+            "-k",
+            help="People who get the same face, as they come, before another one is drawn. The first has it alone "
+            "until the second comes.",
+            rich_help_panel=_FACES,
+        ),
+    ] = 10
+    cover: Annotated[str, typer.Option(help="What is invented: head or face.", rich_help_panel=_FACES)] = "head"
+    level: Annotated[float | None, typer.Option(help="Strength of a mask.", rich_help_panel=_FACES)] = None
+    seed: Annotated[
+        int | None, typer.Option(help="For the surrogates. A secret; live runs repeat nothing.", rich_help_panel=_FACES)
+    ] = None
+    device: Annotated[
+        str, typer.Option(help="Where heads are invented: auto, cpu or cuda.", rich_help_panel=_FACES)
+    ] = "auto"
+    latency: Annotated[
+        float,
+        typer.Option(
+            help="Seconds after which a frame is dropped, not shown. Half of it is for meshes: faces that have none "
+            "by then are masked.",
+            rich_help_panel=_PICTURE,
+        ),
+    ] = 0.3
+    fps: Annotated[
+        float,
+        typer.Option(
+            help="Frames per second, at most. Fewer leave more of the processor for heads.", rich_help_panel=_PICTURE
+        ),
+    ] = 15.0
+    max_side: Annotated[
+        int,
+        typer.Option(
+            help="Longest side in pixels; larger frames are reduced. Every frame is searched for faces from 24 pixels "
+            "on, which takes time by the area.",
+            rich_help_panel=_PICTURE,
+        ),
+    ] = 1280
+    segment: Annotated[float, typer.Option(help="Seconds in a segment.", rich_help_panel=_PICTURE)] = 10.0
+    seconds: Annotated[
+        float | None, typer.Option(help="End after so many seconds; Ctrl-C ends it too.", rich_help_panel=_PICTURE)
+    ] = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON at the end.")] = False
+
+
+@talk.guarded
+@with_options
+def live_command(options: LiveCommand) -> None:
+    """Replace everyone in a live picture, with a bounded delay; show nobody before they are covered.
+
+    Every frame that is shown was searched for faces first. Whoever is found is masked at once, and gets another face as
+    soon as it was chosen, judged and invented. A frame that is too late is dropped. There is no sound, and no
+    certificate. For example:
+
+    ksame live 0 -o http://127.0.0.1:8089
+
+    ksame live rtsp://192.168.1.20/door -o door/ --segment 60
+
+    ksame live 0 -o camera:/dev/video2
+
+    ksame live film.mp4 -o out/ --json
+
+    The exit code is 3 where no frame could be shown in time, or somebody could never be replaced.
+    """
+    from ksame.heads.covers import COVERS
+    from ksame.live import LiveConfig, Statistics, open_sink, open_source, run_live
+    from ksame.live.sources import shown_address
+    from ksame.scene.config import JobConfig
+
+    if options.seconds is not None and not options.seconds > 0:
+        raise UsageError(f"--seconds must be above 0. Got {options.seconds:g}.")
+    job = JobConfig(
+        method=options.method, k=options.k, cover=COVERS[options.cover], level=options.level, device=options.device
+    )
+    config = LiveConfig(
+        latency=options.latency,
+        fps=options.fps,
+        max_side=options.max_side,
+        segment=options.segment,
+        job=job,
+    )
+    statistics = Statistics()
+    source = open_source(options.source, statistics)
+    sink = open_sink(options.output, config.segment)
+    talk.say(f"{talk.plain(shown_address(options.source))} → {talk.plain(options.output)}; Ctrl-C ends it.")
+    told = time.monotonic()
+
+    def tell(now: Statistics) -> None:
+        nonlocal told
+        if time.monotonic() - told >= _EVERY:
+            told = time.monotonic()
+            talk.say(_line(now))
+
+    run_live(
+        source,
+        sink,
+        config,
+        seed=options.seed,
+        seconds=float("inf") if options.seconds is None else options.seconds,
+        statistics=statistics,
+        on_progress=tell,
+    )
+    if options.as_json:
+        talk.emit(statistics.for_machines())
+    else:
+        _summarise(statistics)
+    if not statistics.shown or statistics.never_replaced:
+        raise typer.Exit(ExitCode.WITHHELD)
+
+
+def _line(statistics: Statistics) -> str:
+    """Return how it goes, in a line."""
+    p50, p99 = statistics.percentile(0.5), statistics.percentile(0.99)
+    late = "no frame shown yet" if p50 is None or p99 is None else f"latency {p50:.0f} ms (p50), {p99:.0f} ms (p99)"
+    return (
+        f"{statistics.seconds:.0f} s: {statistics.fps:.1f} frames per second, {late}; "
+        f"{statistics.people} people, faces replaced {statistics.replaced}, masked {statistics.masked.total()}"
+    )
+
+
+def _summarise(statistics: Statistics) -> None:
+    """Print what happened."""
+    talk.say(_line(statistics))
+    talk.say(
+        f"frames: {statistics.captured} captured, {statistics.shown} shown, {statistics.skipped} skipped for newer "
+        f"ones, {statistics.late} too late, {statistics.damaged} damaged; {statistics.reconnects} reconnects"
+    )
+    for reason, count in statistics.masked.most_common():
+        talk.say(f"masked {count} times: {talk.plain(reason)}")
+    if statistics.k_real is not None:
+        talk.say(f"at the end, the rarest face was shared by {statistics.k_real} people who were there (k_real)")
+    if not statistics.shown:
+        talk.say("[bold yellow]no frame was shown[/]: none came, or all were too late. Try a larger --latency.")
+    if statistics.never_replaced:
+        talk.say(f"[bold yellow]{statistics.never_replaced} people were masked only[/]: the judge knew them always.")
+    for failure, count in statistics.failures.most_common():
+        talk.say(f"[bold yellow]failed {count} times:[/] {talk.plain(failure)}")
