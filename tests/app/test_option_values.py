@@ -34,6 +34,7 @@ BASES = {
     "release": ("{people}", "-o", "out"),
     "verify": ("{published}",),
     "deidentify": ("{nothing}", "-o", "out.png"),
+    "live": ("{nothing}", "-o", "out"),
     "people": ("{nothing}",),
     "audit": ("{people}", "{nothing}", "-o", "report.html"),
     "reproduce": ("newton2005", "-o", "out", "--faces", "{nothing}"),

@@ -63,7 +63,7 @@ def test_a_file_as_if_live_becomes_segments_with_everyone_covered(clip, tmp_path
         (["{clip}", "-o", "http://0.0.0.0:80"], ExitCode.USAGE, "for this machine only"),
         (["{clip}", "-o", "out", "-m", "k-same-m"], ExitCode.USAGE, "live they come one by one"),
         (["{clip}", "-o", "out", "--latency", "0"], ExitCode.USAGE, "latency"),
-        (["{clip}", "-o", "out", "--seconds", "0"], ExitCode.USAGE, "above 0"),
+        (["{clip}", "-o", "out", "--seconds", "0"], ExitCode.USAGE, "'seconds' parameter of live"),
     ],
 )
 def test_what_cannot_work_is_told_before_anything_is_written(words, code, message, clip, tmp_path, monkeypatch):

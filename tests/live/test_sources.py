@@ -110,6 +110,8 @@ def test_a_file_ends(tmp_path):
 def test_names_of_sources(tmp_path):
     statistics = Statistics()
     assert open_source("0", statistics) == CameraSource(0)
+    with pytest.raises(InputError, match="no such file"):
+        open_source("\u00b2", statistics)  # a digit, but no number
     assert open_source("/dev/video2", statistics) == CameraSource("/dev/video2")
     assert isinstance(open_source("rtsp://user:word@10.0.0.1/a", statistics), StreamSource)
     assert isinstance(open_source(str(make_clip(tmp_path / "clip.mp4")), statistics), FileSource)

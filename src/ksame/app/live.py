@@ -10,12 +10,13 @@ import typer
 
 from ksame.app import talk
 from ksame.app.options import with_options
-from ksame.errors import ExitCode, UsageError
+from ksame.errors import ExitCode, real_number, seed_number
 
 if TYPE_CHECKING:
     from ksame.live import Statistics
 
 _EVERY = 2.0  # seconds between two lines that tell how it goes
+_MAX_SECONDS = 1e9  # more than thirty years
 _PICTURE = "Picture"
 _FACES = "Faces"
 
@@ -119,8 +120,11 @@ def live_command(options: LiveCommand) -> None:
     from ksame.live.sources import shown_address
     from ksame.scene.config import JobConfig
 
-    if options.seconds is not None and not options.seconds > 0:
-        raise UsageError(f"--seconds must be above 0. Got {options.seconds:g}.")
+    seconds = options.seconds
+    if seconds is not None:
+        real_number("seconds", "live", seconds, 0, _MAX_SECONDS, above=True)
+    if options.seed is not None:
+        seed_number("live", options.seed)
     job = JobConfig(
         method=options.method, k=options.k, cover=COVERS[options.cover], level=options.level, device=options.device
     )
@@ -148,7 +152,7 @@ def live_command(options: LiveCommand) -> None:
         sink,
         config,
         seed=options.seed,
-        seconds=float("inf") if options.seconds is None else options.seconds,
+        seconds=float("inf") if seconds is None else seconds,
         statistics=statistics,
         on_progress=tell,
     )

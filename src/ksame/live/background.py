@@ -1,4 +1,4 @@
-"""Work beside the picture, in threads that give way to the one that publishes."""
+"""Work beside the picture: one thing at a time, in a thread that may give way to the one that publishes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Inline(Executor):
 
 
 class Background:
-    """One thing at a time in a thread of lower priority; it changes nothing before it is asked whether it is free.
+    """One thing at a time in a thread of its own; it changes nothing before it is asked whether it is free.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Background:
         By how much other threads go first, where the system lets threads have priorities of their own.
     """
 
-    def __init__(self, name: str, statistics: Statistics, executor: Executor | None = None, nice: int = 3) -> None:
+    def __init__(self, name: str, statistics: Statistics, executor: Executor | None = None, nice: int = 0) -> None:
         self._name, self._statistics, self._nice = name, statistics, nice
         self._executor = executor or ThreadPoolExecutor(1, f"ksame-live-{name}", initializer=self._give_way)
         self._running: Future[Change | None] | None = None

@@ -96,7 +96,7 @@ def build(config: LiveConfig, statistics: Statistics, seed: int, stack: ExitStac
     mesher = FaceMesher(config.job.tracker.detector)
     recogniser = RECOGNISERS[JUDGE].build()
     heads, arrivals = None, None
-    deciding, searching = Background("people", statistics, nice=3), Background("search", statistics, nice=10)
+    deciding, searching = Background("people", statistics), Background("search", statistics, nice=10)
     for background in (deciding, searching):
         stack.callback(background.close)
     if not METHODS[config.job.method].masks:

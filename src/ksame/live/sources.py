@@ -125,7 +125,7 @@ class FileSource:
 
 def open_source(source: str, statistics: Statistics) -> LiveSource:
     """Return the source of a name: the number or device of a camera, the address of a stream, or a file."""
-    if source.isdigit():
+    if re.fullmatch(r"[0-9]{1,3}", source):
         return CameraSource(int(source))
     if source.startswith("/dev/"):
         return CameraSource(source)
