@@ -88,7 +88,7 @@ class OpeningLog:
         at = self.openings[count].before if n > count else self.head
         if n < count or n > count + 1 or at != head:
             raise InputError(
-                f"{self.path}: the vault has noted {count} openings, and this is not their log, of {n} lines. Lines were "
+                f"{self.path}: the vault has noted {count} openings, and this log has {n} lines, or others. They were "
                 "cut off, added or changed, or it is the log of another vault. Use the log that was beside the vault."
             )
 
