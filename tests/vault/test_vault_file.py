@@ -232,6 +232,11 @@ def test_an_opening_that_was_interrupted_does_not_lock_the_vault(vault, me):
     assert len(found.log.openings) == 1
     found.noted(action="open", people=("P2",), key=me.recipient)
     assert len(Vault.read(vault).log.openings) == 2
+    whole = log_of(vault).read_bytes()
+    log_of(vault).write_bytes(whole + b'{"number":3,"ti')  # the machine stopped in the middle of a line
+    with pytest.raises(InputError, match="remove that line"):
+        Vault.read(vault)
+    log_of(vault).write_bytes(whole)
     found.log.append(action="open", people=("P1",), key=me.recipient)
     with pytest.raises(InputError, match="log"):
         Vault.read(vault)

@@ -64,7 +64,10 @@ class OpeningLog:
             raise InputError(f"{path}: the log of openings cannot be read ({error.strerror}).") from error
         openings, head = [], root
         if data and not data.endswith(b"\n"):
-            raise _broken(path, data.count(b"\n") + 1)
+            raise InputError(
+                f"{path}: its last line is incomplete. If the machine stopped during an opening, remove that line; "
+                "otherwise use the log that was beside the vault."
+            )
         for number, line in enumerate(data.split(b"\n")[:-1], 1):
             try:
                 opening = read_document(Opening, line, "a line of a log of openings")
@@ -85,7 +88,7 @@ class OpeningLog:
         at = self.openings[count].before if n > count else self.head
         if n < count or n > count + 1 or at != head:
             raise InputError(
-                f"{self.path}: the vault has noted {count} openings, and the log has {n} that fit or not. Lines were "
+                f"{self.path}: the vault has noted {count} openings, and this log has {n} lines, or others. They were "
                 "cut off, added or changed, or it is the log of another vault. Use the log that was beside the vault."
             )
 
