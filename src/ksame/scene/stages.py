@@ -42,6 +42,8 @@ from ksame.scene.track.tracks import Tracks, in_order
 from ksame.scene.workers import CancelledError, Tools
 from ksame.version import __version__
 
+_LARGE = 16 << 20  # bytes of a frame after which memory is given back at once: holes between such frames add up
+
 
 @dataclass(frozen=True, eq=False)
 class JobFile:
@@ -122,9 +124,10 @@ def track_file(run: StageRun, file: JobFile) -> None:
     if run.store.value(TRACKS, file.number, key) is not None and load_tracks(folder) is not None:
         return
     still = media.kind == "photograph"
+    picture = list(Frames(media)) if still else []  # decoded once, though it is gone through twice
     with one_opencv_thread():
         cast = find_tracks(
-            lambda start: Frames(media, start),
+            lambda start: picture or Frames(media, start),
             media.size,
             None if still else folder,
             run.config.tracker,
@@ -176,12 +179,7 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     folder = WorkFolder(out, resume=True, run_key=key)
     with Output(file.media, file.output, config.encoding, folder, force=run.job.force or may_replace) as output:
         begin = output.next_frame
-        masked: list[MaskedInstead] = []
-        frames = run.tools.progress(Frames(file.media, first_needed(begin)), "writing")
-        with closing(render_frames(frames, renderer, run.tools.pictures)) as rendered:
-            for frame, pixels in islice(rendered, begin - first_needed(begin), None):
-                output.write(pixels, frame.native, changed_region(renderer, frame, pixels))
-                masked += renderer.masked_instead(frame.index, frame.time)
+        masked = _write_frames(run, file, renderer, output)
         n_frames = output.next_frame
         if n_frames != cast.n_frames:
             raise InputError(
@@ -206,6 +204,22 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     }
     run.store.finish(OUTPUT, file.number, key, note)
     return _result(file, people, note)
+
+
+def _write_frames(run: StageRun, file: JobFile, renderer: Renderer, output: Output) -> list[MaskedInstead]:
+    """Render and write all frames that are missing; return whoever is masked in them."""
+    begin = output.next_frame
+    masked: list[MaskedInstead] = []
+    frames = run.tools.progress(Frames(file.media, first_needed(begin)), "writing")
+    with closing(render_frames(frames, renderer, run.tools.pictures)) as rendered:
+        for frame, pixels in islice(rendered, begin - first_needed(begin), None):
+            output.write(pixels, frame.native, changed_region(renderer, frame, pixels))
+            masked += renderer.masked_instead(frame.index, frame.time)
+            large = frame.pixels.nbytes > _LARGE
+            del frame, pixels  # not held while the next one is made
+            if large:
+                give_back_memory()
+    return masked
 
 
 def _result(file: JobFile, people: tuple[str, ...], note: Mapping[str, Any]) -> FileResult:

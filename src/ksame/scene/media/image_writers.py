@@ -48,8 +48,8 @@ class PhotographWriter:
         return tuple(lost)
 
     def write(self, frame: OutputFrame) -> None:
-        """Keep the picture until the end."""
-        self._frame = OutputFrame(frame.pixels.copy(), None, frame.touched)
+        """Keep the picture until the end, itself and not a copy: it must not be changed."""
+        self._frame = OutputFrame(frame.pixels, None, frame.touched)
         self.next_frame += 1
 
     def finish(self, path: Path) -> None:
@@ -122,6 +122,8 @@ def _with_extras(
     There it is opaque: the border of what is transparent may be the outline of a head. Colours are those that are seen
     on white, so that nothing is published under what is transparent.
     """
+    if deep is None and alpha is None:
+        return pixels
     dtype = np.uint8 if deep is None else np.uint16
     white = np.iinfo(dtype).max
     on_white = pixels.astype(dtype) * dtype(white // 255)

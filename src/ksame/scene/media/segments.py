@@ -107,6 +107,7 @@ class Segments:
         self._media = media
         self._n_complete = self._survey()
         self.next_frame = sum(len(segment.timestamps) for segment in self)
+        self._converter = FrameConverter(media, settings.pixel_format, settings.colours)
         self._encoder: _SegmentEncoder | None = None
         self._thread: EncoderThread[tuple[OutputFrame, Timestamp]] | None = None
 
@@ -134,13 +135,14 @@ class Segments:
         timestamp = self._media.timestamp(self.next_frame)
         if self._thread is None:
             self._thread = EncoderThread(self._encode, queue_length(self._media.size))
-        self._thread.put((frame, timestamp))
+        self._thread.put((self._converter.needed(frame), timestamp))
         self.next_frame += 1
 
     def _encode(self, item: tuple[OutputFrame, Timestamp]) -> None:
         if self._encoder is None:
             self._encoder = _SegmentEncoder(self._file(self._n_complete, ".nut"), self._media, self.settings)
-        self._encoder.encode(*item)
+        frame, timestamp = item
+        self._encoder.encode(self._converter.convert(frame), timestamp)
         if len(self._encoder.timestamps) == self._length:
             self._complete(self._encoder)
 
@@ -182,15 +184,13 @@ class _SegmentEncoder:
         self._container = av.open(self._file, mode="w", format="nut", container_options={"fflags": "+bitexact"})
         self._counts_frames = settings.counts_frames
         self._stream = add_video_stream(self._container, media, settings)
-        self._converter = FrameConverter(media, settings.pixel_format, settings.colours)
 
-    def encode(self, frame: OutputFrame, timestamp: Timestamp) -> None:
-        converted = self._converter.convert(frame)
+    def encode(self, frame: VideoFrame, timestamp: Timestamp) -> None:
         self.timestamps.append(timestamp)
         first = self.timestamps[0].pts
-        converted.pts = len(self.timestamps) - 1 if self._counts_frames else timestamp.pts - first
-        converted.time_base = self._stream.codec_context.time_base
-        self._container.mux(self._stream.encode(converted))
+        frame.pts = len(self.timestamps) - 1 if self._counts_frames else timestamp.pts - first
+        frame.time_base = self._stream.codec_context.time_base
+        self._container.mux(self._stream.encode(frame))
 
     def complete(self) -> None:
         self._container.mux(self._stream.encode(None))
