@@ -147,7 +147,7 @@ def _in_strips(picture: Image.Image) -> Pixels:
     width, height = picture.size
     values = np.empty((height, width, *([3] if picture.mode == "RGB" else [])), dtype=np.uint8)
     for top in range(0, height, _STRIP):
-        values[top : top + _STRIP] = picture.crop((0, top, width, min(top + _STRIP, height)))
+        values[top : top + _STRIP] = np.asarray(picture.crop((0, top, width, min(top + _STRIP, height))))
     return values
 
 

@@ -22,8 +22,10 @@ import ksame
 from ksame.errors import InputError, KsameError, UsageError
 from ksame.scene.config import Job, JobConfig
 from ksame.scene.job import run
+from ksame.scene.media.segments import _SegmentEncoder
 from ksame.scene.release import ReleaseOptions
-from ksame.scene.stages import JobFile, StageRun, WriteTask, view_file, write_file
+from ksame.scene.render import first_needed
+from ksame.scene.stages import JobFile, StageRun, WriteTask, render_part, view_file, write_file
 from ksame.scene.store import Store
 from ksame.scene.track import load_tracks, save_tracks
 from ksame.scene.track.storage import SHAPES
@@ -102,6 +104,88 @@ def test_processes_and_a_cluster_write_the_same_bytes_as_threads(scheduler, orig
         assert [done for what, done, total in seen if what == stage and total == 3] == [0, 1, 2, 3]
     assert not list(tmp_path.glob(".*")), "the work in progress is gone"
     assert all(file.source.is_relative_to(originals) for file in release.files)
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory):
+    """A recording of 21 frames in which heads move, small."""
+    path = tmp_path_factory.mktemp("film") / "film.mp4"
+    with av.open(str(SAMPLES / "two-people.mp4")) as whole, av.open(str(path), "w") as film:
+        stream = film.add_stream("libx264", rate=25, options={"crf": "20"})
+        stream.width, stream.height = 240, 180
+        for i, frame in zip(range(21), whole.decode(video=0), strict=False):
+            small = frame.reformat(width=240, height=180, format="yuv420p")
+            small.pts, small.time_base = i, Fraction(1, 25)
+            film.mux(stream.encode(small))
+        film.mux(stream.encode(None))
+    return path
+
+
+def rendered(film, output, scheduler="local", seen=None):
+    deidentify(film, output, scheduler, seen=seen)
+    return output.read_bytes(), output.with_name("film.certificate.json").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def film_in_one_go(film, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ksame.scene.job.SEGMENT", 8)
+        return rendered(film, tmp_path_factory.mktemp("serial") / "film.mp4")
+
+
+def test_a_recording_is_rendered_in_parts_to_the_same_bytes(film, film_in_one_go, cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr("ksame.scene.job.SEGMENT", 8)
+    seen = []
+    assert rendered(film, tmp_path / "film.mp4", cluster.scheduler_address, seen) == film_in_one_go
+    assert ("rendering", 2, 2) in seen
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["film.certificate.json", "film.mp4"]
+
+
+def test_a_worker_killed_in_a_part_changes_no_byte(film, film_in_one_go, cluster, tmp_path, monkeypatch):
+    """It dies in the middle of its second segment; whoever is given the part goes on after the first."""
+    monkeypatch.setattr("ksame.scene.job.SEGMENT", 8)
+    monkeypatch.setattr("ksame.scene.job.render_part", render_and_die)
+    assert rendered(film, tmp_path / "film.mp4", cluster.scheduler_address) == film_in_one_go
+    assert (tmp_path / "died").read_text() == "000001.nut"
+    assert (tmp_path / "again").read_text() == "16"
+
+
+def test_parts_that_nobody_could_render_are_rendered_where_the_file_is_written(
+    film, film_in_one_go, cluster, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("ksame.scene.job.SEGMENT", 8)
+    monkeypatch.setattr("ksame.scene.job.render_part", cannot_render)
+    assert rendered(film, tmp_path / "film.mp4", cluster.scheduler_address) == film_in_one_go
+
+
+def cannot_render(run, task):
+    raise InputError(f"{task}: not now")
+
+
+def render_and_die(run, task):
+    """Die when the part from the second segment on has one complete, and note with which frame it goes on then."""
+    note = run.store.folder.parent
+    if task.segments.start == 0:
+        return render_part(run, task)
+    if (note / "died").exists():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("ksame.scene.stages.first_needed", lambda index: _noted(note / "again", index))
+            return render_part(run, task)
+    encode = _SegmentEncoder.encode
+
+    def die(self, frame, timestamp):
+        encode(self, frame, timestamp)
+        if self._path.name == "000002.nut":
+            (note / "died").write_text(next(path.name for path in self._path.parent.glob("000001.nut")))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    _SegmentEncoder.encode = die
+    return render_part(run, task)
+
+
+def _noted(file, index):
+    file.write_text(str(index))
+    return first_needed(index)
 
 
 def square_slowly(folder, number):

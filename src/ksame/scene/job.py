@@ -25,11 +25,21 @@ from ksame.recipes import METHODS
 from ksame.scene.config import Job
 from ksame.scene.decide import FileViews, Plan, decide, load_plan, save_plan
 from ksame.scene.edited import warn_of_edits
-from ksame.scene.media import Media, check_destination, check_requests
+from ksame.scene.media import SEGMENT, Media, check_destination, check_requests
 from ksame.scene.media.output import remove_part
 from ksame.scene.memory import give_back_memory, share_memory
 from ksame.scene.result import FileResult, JobResult
-from ksame.scene.stages import JobFile, StageRun, WriteTask, cast_of, track_file, view_file, write_file
+from ksame.scene.stages import (
+    JobFile,
+    StageRun,
+    WriteTask,
+    cast_of,
+    parts_of,
+    render_part,
+    track_file,
+    view_file,
+    write_file,
+)
 from ksame.scene.store import PLAN, Store, can_resume, key_of
 from ksame.scene.track import People, join_files, write_tracks
 from ksame.scene.track.tracks import Tracks
@@ -144,7 +154,11 @@ def _run(run: _Run, files: list[JobFile], failed: dict[Path, str]) -> JobResult:
     for index, file in enumerate(files):
         names = {person.name: everyone.names[index, person.name] for person in casts[file.number].people}
         decisions = {local: plan.decisions[name] for local, name in names.items()}
-        tasks.append(WriteTask(file, decisions, names, key_of(key, file.fingerprint)))
+        tasks.append(WriteTask(file, decisions, names, key_of(key, file.fingerprint), SEGMENT))
+    workers = run.scheduler.n_elsewhere
+    parts = [part for task in tasks for part in parts_of(run, task, casts[task.file.number].n_frames, workers)]
+    if parts:  # what fails is tried again, and told, where the file is written
+        run.map(render_part, parts, "rendering")
     results: dict[int, FileResult] = {}
     for index, result in enumerate(run.map(write_file, tasks, "writing")):
         if isinstance(result, InputError):

@@ -10,8 +10,8 @@ from threading import Lock
 
 import cv2
 
-# Names of settings in glibc, and what they are set to, by measuring 4K video: frames are taken from the system and given
-# back to it one by one, since among others they leave holes; what is smaller is kept, since asking anew takes long.
+# Names of settings in glibc, and what they are set to, by measuring 4K video: frames are taken from the system and
+# given back to it one by one, since among others they leave holes; what is smaller is kept, since asking takes long.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _SETTINGS = ((_ARENA_MAX, 2), (_MMAP_THRESHOLD, 16 << 20), (_TRIM_THRESHOLD, 64 << 20))
 _lock = Lock()

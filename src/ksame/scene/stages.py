@@ -7,13 +7,17 @@ paths, the work folder included.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from av.video.frame import VideoFrame
+from numpy.typing import NDArray
 
 from ksame.errors import InputError, UsageError
 from ksame.files import hash_tree
@@ -24,7 +28,19 @@ from ksame.scene.config import Job, JobConfig
 from ksame.scene.decide import Decision, FileViews, file_views
 from ksame.scene.edited import tracks_for
 from ksame.scene.frames import Frames
-from ksame.scene.media import DamagePolicy, Media, Output, WorkFolder, open_media
+from ksame.scene.media import (
+    CONTAINERS,
+    SEGMENT,
+    DamagePolicy,
+    Frame,
+    Media,
+    Output,
+    OutputFrame,
+    Pixels,
+    WorkFolder,
+    open_media,
+    open_part,
+)
 from ksame.scene.memory import give_back_memory, one_opencv_thread
 from ksame.scene.render import (
     Mask,
@@ -108,9 +124,21 @@ class WriteTask:
     decisions: Mapping[str, Decision]
     names: Mapping[str, str]
     key: str
+    segment_length: int = SEGMENT  # frames
 
     def __str__(self) -> str:
         return str(self.file)
+
+
+@dataclass(frozen=True, eq=False)
+class PartTask:
+    """Some segments, by their numbers, of a recording that is to be written."""
+
+    whole: WriteTask
+    segments: range
+
+    def __str__(self) -> str:
+        return f"{self.whole}, frames from {self.segments.start * self.whole.segment_length} on"
 
 
 def track_file(run: StageRun, file: JobFile) -> None:
@@ -167,19 +195,15 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     note = run.store.value(OUTPUT, file.number, key)
     if note is not None and hash_tree(file.output) == note["files"]:
         return _result(file, people, note)
-    out = run.store.place(OUTPUT, file.number) / "out"
     may_replace = run.store.may_replace(file.number)
+    folder = _work_folder(run, task)
     if may_replace and file.output.exists():  # it may have got its name before the interruption, or not
-        shutil.rmtree(out, ignore_errors=True)
+        shutil.rmtree(folder.path, ignore_errors=True)
     config, cast = run.config, cast_of(run, file)
-    regions = [rectangle(*region) for region in config.regions]
-    network = None if METHODS[config.method].masks else finisher(config.device)
-    mask = Mask(config.masking, config.level)
-    renderer = Renderer(cast, decisions, mask, config.span, regions, run.store.seed, network)
-    folder = WorkFolder(out, resume=True, run_key=key)
+    renderer = _renderer(run, cast, decisions)
     with Output(file.media, file.output, config.encoding, folder, force=run.job.force or may_replace) as output:
         begin = output.next_frame
-        masked = _write_frames(run, file, renderer, output)
+        masked = _write_frames(run, Frames(file.media, first_needed(begin)), renderer, output.write, begin)
         n_frames = output.next_frame
         if n_frames != cast.n_frames:
             raise InputError(
@@ -206,14 +230,71 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     return _result(file, people, note)
 
 
-def _write_frames(run: StageRun, file: JobFile, renderer: Renderer, output: Output) -> list[MaskedInstead]:
-    """Render and write all frames that are missing; return whoever is masked in them."""
-    begin = output.next_frame
+def parts_of(run: StageRun, task: WriteTask, n_frames: int, n_parts: int) -> list[PartTask]:
+    """Cut a recording into parts for several workers; none where it is short, or stands complete."""
+    file, n_segments = task.file, -(-n_frames // task.segment_length)
+    count = min(n_parts, n_segments)
+    named = run.store.may_replace(file.number) and file.output.exists()  # by an earlier run of this job
+    if count < 2 or file.output.suffix.lower() not in CONTAINERS or named:
+        return []
+    _work_folder(run, task).prepare(file.media, file.output, run.config.encoding)  # here, not by all of them at once
+    edges = [number * n_segments // count for number in range(count + 1)]
+    return [PartTask(task, range(first, last)) for first, last in pairwise(edges)]
+
+
+def render_part(run: StageRun, task: PartTask) -> None:
+    """Render some segments of a recording, the same to the bit as where it is rendered from its beginning.
+
+    What stands complete is not rendered again. Whoever writes the file renders what is missing.
+    """
+    whole, file = task.whole, task.whole.file
+    run.check(file)
+    cast = cast_of(run, file)
+    renderer = _renderer(run, cast, whole.decisions)
+    end = min(task.segments.stop * whole.segment_length, cast.n_frames)
+    with open_part(file.media, file.output, run.config.encoding, _work_folder(run, whole), task.segments) as writer:
+        begin = writer.next_frame
+        if begin >= end:
+            return
+        # One frame more than is written: heads before it are interpolated towards those in it.
+        frames = islice(Frames(file.media, first_needed(begin)), end + 1 - first_needed(begin))
+
+        def write(pixels: Pixels, native: VideoFrame | None, touched: NDArray[np.bool_]) -> None:
+            writer.write(OutputFrame(pixels, native, touched))
+
+        _write_frames(run, frames, renderer, write, begin, end)
+
+
+def _work_folder(run: StageRun, task: WriteTask) -> WorkFolder:
+    out = run.store.place(OUTPUT, task.file.number) / "out"
+    return WorkFolder(out, resume=True, run_key=task.key, segment_length=task.segment_length)
+
+
+def _renderer(run: StageRun, cast: Tracks, decisions: Mapping[str, Decision]) -> Renderer:
+    config = run.config
+    regions = [rectangle(*region) for region in config.regions]
+    network = None if METHODS[config.method].masks else finisher(config.device)
+    mask = Mask(config.masking, config.level)
+    return Renderer(cast, decisions, mask, config.span, regions, run.store.seed, network)
+
+
+def _write_frames(
+    run: StageRun,
+    frames: Iterable[Frame],
+    renderer: Renderer,
+    write: Callable[[Pixels, VideoFrame | None, NDArray[np.bool_]], None],
+    begin: int,
+    end: int | None = None,
+) -> list[MaskedInstead]:
+    """Render and write frames from number ``begin`` on, and before ``end``; return whoever is masked in them.
+
+    The frames given are those from ``first_needed(begin)`` on.
+    """
     masked: list[MaskedInstead] = []
-    frames = run.tools.progress(Frames(file.media, first_needed(begin)), "writing")
-    with closing(render_frames(frames, renderer, run.tools.pictures)) as rendered:
-        for frame, pixels in islice(rendered, begin - first_needed(begin), None):
-            output.write(pixels, frame.native, changed_region(renderer, frame, pixels))
+    first = first_needed(begin)
+    with closing(render_frames(run.tools.progress(frames, "writing"), renderer, run.tools.pictures)) as rendered:
+        for frame, pixels in islice(rendered, begin - first, None if end is None else end - first):
+            write(pixels, frame.native, changed_region(renderer, frame, pixels))
             masked += renderer.masked_instead(frame.index, frame.time)
             large = frame.pixels.nbytes > _LARGE
             del frame, pixels  # not held while the next one is made
