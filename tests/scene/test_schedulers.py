@@ -21,11 +21,12 @@ from PIL import Image
 import ksame
 from ksame.errors import InputError, KsameError, UsageError
 from ksame.scene.config import Job, JobConfig
+from ksame.scene.job import _decide as decide_job
 from ksame.scene.job import run
 from ksame.scene.media.segments import _SegmentEncoder
 from ksame.scene.release import ReleaseOptions
 from ksame.scene.render import first_needed
-from ksame.scene.stages import JobFile, StageRun, WriteTask, render_part, view_file, write_file
+from ksame.scene.stages import JobFile, StageRun, WriteTask, choose_block, render_part, view_file, write_file
 from ksame.scene.store import Store
 from ksame.scene.track import load_tracks, save_tracks
 from ksame.scene.track.storage import SHAPES
@@ -382,6 +383,43 @@ def worker_settings(dask_worker):
     memory = dask_worker.memory_manager
     page = f"http://127.0.0.1:{dask_worker.http_server.port}"
     return {"target": memory.memory_target_fraction, "spill": memory.memory_spill_fraction, "page": page}
+
+
+def test_surrogates_are_chosen_by_the_workers(originals, serial, cluster, tmp_path, monkeypatch):
+    """Men and women are two blocks, each the work of one worker."""
+    monkeypatch.setattr("ksame.scene.job.choose_block", choose_and_note)
+    seen = []
+    deidentify(originals, tmp_path / "out", cluster.scheduler_address, seen=seen)
+    assert contents(tmp_path / "out") == serial
+    assert ("choosing surrogates", 2, 2) in seen
+    chosen = [path.read_text().split() for path in tmp_path.glob("block-*")]
+    assert len(chosen) == 2
+    assert all(pid != str(os.getpid()) for pid, _ in chosen)
+    assert all(int(size) < 200_000 for _, size in chosen), "no pieces of pictures are sent"
+
+
+def choose_and_note(run, block):
+    note = run.store.folder.parent / f"block-{block.seed}"
+    note.write_text(f"{os.getpid()} {len(pickle.dumps(block))}")
+    return choose_block(run, block)
+
+
+def test_what_is_kept_of_many_files_is_small(originals, tmp_path, monkeypatch):
+    """Meshes and pieces of pictures stay in the store until they are needed."""
+    kept = []
+
+    def note(run, files, casts, failed):
+        kept.append({number: len(pickle.dumps(cast)) for number, cast in casts.items()})
+        assert all(np.isnan(track.points).all() for cast in casts.values() for track in cast.tracks)
+        return decide_job(run, files, casts, failed)
+
+    monkeypatch.setattr("ksame.scene.job._decide", note)
+    views = []
+    monkeypatch.setattr("ksame.scene.job.view_file", lambda run, file: views.append(view_file(run, file)) or views[-1])
+    release = deidentify(originals, tmp_path / "out")
+    assert release.certificate.counts.replaced > 0
+    assert all(isinstance(view.piece, Path) for file in views for taken in file.views.values() for view in taken)
+    assert all(len(pickle.dumps(file)) < 6_000 * max(1, len(file.views)) * 2 for file in views)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="nobody says how many files are open")

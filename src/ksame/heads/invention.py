@@ -263,8 +263,8 @@ def _reduced(part: ByteArray, unknown: Mask, shrink: int) -> ByteArray:
         rows = slice(top * shrink, (top + high) * shrink)
         strip, into = _with_known(part[rows], unknown[rows]), small[top : top + high]
         missing = [shrink * length - there for length, there in zip(into.shape, strip.shape[:2], strict=False)]
-        strip = cv2.copyMakeBorder(strip, 0, missing[0], 0, missing[1], cv2.BORDER_CONSTANT)
-        cv2.resize(strip, into.shape[1::-1], dst=into, interpolation=cv2.INTER_AREA)
+        padded = cv2.copyMakeBorder(strip, 0, missing[0], 0, missing[1], cv2.BORDER_CONSTANT)
+        cv2.resize(padded, into.shape[1::-1], dst=into, interpolation=cv2.INTER_AREA)
     return small
 
 

@@ -23,7 +23,7 @@ from ksame.files import sha256_of
 from ksame.progress import Progress, silent
 from ksame.recipes import METHODS
 from ksame.scene.config import Job
-from ksame.scene.decide import FileViews, Plan, decide, load_plan, save_plan
+from ksame.scene.decide import Block, FileViews, Group, Plan, decide, load_plan, save_plan
 from ksame.scene.edited import warn_of_edits
 from ksame.scene.media import SEGMENT, Media, check_destination, check_requests
 from ksame.scene.media.output import remove_part
@@ -32,8 +32,10 @@ from ksame.scene.result import FileResult, JobResult
 from ksame.scene.stages import (
     JobFile,
     StageRun,
+    StoredCasts,
     WriteTask,
     cast_of,
+    choose_block,
     parts_of,
     render_part,
     track_file,
@@ -138,8 +140,8 @@ def find_people(job: Job, *, progress: Progress = silent) -> tuple[list[tuple[Me
     files, failed = _open(job)
     store = Store.begin(job.work, [], "", 0, outputs=[], resume=False)
     with _running(job, store, files, progress) as stages:
-        casts = _track_all(stages, files, failed)
-    tracked = [(file.media, casts[file.number]) for file in files if file.number in casts]
+        found = _track_all(stages, files, failed)
+    tracked = [(file.media, cast_of(stages, file)) for file in files if file.number in found]
     return tracked, join_files([cast for _, cast in tracked], job.config.tracker.same_person), failed
 
 
@@ -170,7 +172,7 @@ def _run(run: _Run, files: list[JobFile], failed: dict[Path, str]) -> JobResult:
     if len(results) < len(files):  # nobody is hidden among people who are not published
         everyone = everyone.only(results)
         plan = plan.only(everyone.people)
-    kept = tuple(casts[files[index].number] for index in results)
+    kept = StoredCasts(run, tuple(files[index] for index in results))
     return JobResult(tuple(results.values()), failed, plan, everyone, kept, run.store.seed)
 
 
@@ -222,12 +224,15 @@ def _check_outputs(job: Job, files: Sequence[JobFile]) -> None:
 
 
 def _track_all(run: _Run, files: Sequence[JobFile], failed: dict[Path, str]) -> dict[int, Tracks]:
-    """Find everyone in every file; files of a batch that turn out to be damaged are added to ``failed``."""
+    """Find everyone in every file; files of a batch that turn out to be damaged are added to ``failed``.
+
+    Their meshes stay in the store: those of thousands of files would fill the memory.
+    """
     casts = {}
     for file, result in zip(files, run.map(track_file, files, "detecting faces"), strict=True):
         _note(run, file, result, failed)
         if not isinstance(result, InputError):
-            casts[file.number] = _cast(run, file)
+            casts[file.number] = _cast(run, file).without_meshes()
     _require_one(casts, failed)
     return casts
 
@@ -277,7 +282,18 @@ def _decide(
         recogniser=run.tools.judge,
         executor=run.tools.pictures,
         progress=run.progress,
+        map_blocks=partial(_choose_elsewhere, run) if run.scheduler.n_elsewhere else None,
     )
     save_plan(plan, place)
     run.store.finish(PLAN, 0, key)
     return files, everyone, plan, key
+
+
+def _choose_elsewhere(run: _Run, blocks: Sequence[Block]) -> list[list[Group]]:
+    """Choose the surrogates of all blocks, several at a time; nobody is left out."""
+    chosen = []
+    for groups in run.map(choose_block, blocks, "choosing surrogates"):
+        if isinstance(groups, InputError):
+            raise groups
+        chosen.append(groups)
+    return chosen

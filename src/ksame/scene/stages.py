@@ -7,13 +7,13 @@ paths, the work folder included.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from av.video.frame import VideoFrame
@@ -25,7 +25,7 @@ from ksame.models.finisher import finisher
 from ksame.recipes import METHODS
 from ksame.scene.at_risk import DAMAGED, NOBODY, AtRisk, Shown, shown, stretches, without_faces
 from ksame.scene.config import Job, JobConfig
-from ksame.scene.decide import Decision, FileViews, file_views
+from ksame.scene.decide import Block, Decision, FileViews, Group, Judge, choose_in_block, file_views
 from ksame.scene.edited import tracks_for
 from ksame.scene.frames import Frames
 from ksame.scene.media import (
@@ -180,11 +180,38 @@ def cast_of(run: StageRun, file: JobFile) -> Tracks:
     return cast
 
 
+@dataclass(frozen=True, eq=False)
+class StoredCasts(Sequence[Tracks]):
+    """Who is where in files, read from the store whenever they are asked for."""
+
+    run: StageRun
+    files: tuple[JobFile, ...]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @overload
+    def __getitem__(self, index: int) -> Tracks: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Tracks]: ...
+    def __getitem__(self, index: int | slice) -> Tracks | Sequence[Tracks]:
+        if isinstance(index, slice):
+            return replace(self, files=self.files[index])
+        return cast_of(self.run, self.files[index])
+
+
 def view_file(run: StageRun, file: JobFile) -> FileViews:
     """Return what one file shows of everyone: pieces of a few hundred pixels, which lie in the store."""
     run.check(file)
     views = file_views(Frames(file.media), cast_of(run, file), run.tools.judge, run.config)
     return views.stored(run.store.place(VIEWS, file.number).absolute())
+
+
+def choose_block(run: StageRun, block: Block) -> list[Group]:
+    """Choose the surrogates of some people; the pieces of frames by which they are judged lie in the store."""
+    judge = Judge(run.tools.judge, finisher(run.config.device), run.config.cover)
+    judged, progress = run.config.judged, run.tools.progress
+    return choose_in_block(block, judge, run.tools.pictures, judged=judged, progress=progress)
 
 
 def write_file(run: StageRun, task: WriteTask) -> FileResult:

@@ -9,9 +9,9 @@ somebody is recognised is exchanged; whoever is recognised in every face of thei
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,30 @@ class Group:
     likeness: tuple[float, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Block:
+    """People whose groups are searched for by themselves, wherever that is done.
+
+    Attributes
+    ----------
+    people : tuple of Subject
+        Of one gender.
+    k : int
+    seed : int
+    """
+
+    people: tuple[Subject, ...]
+    k: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"surrogates of {len(self.people)} people"
+
+
+MapBlocks = Callable[[Sequence[Block]], Sequence[Sequence[Group]]]
+"""Applies :func:`choose_in_block` to blocks, in other processes."""
+
+
 def choose_surrogates(
     subjects: Sequence[Subject],
     k: int,
@@ -95,11 +119,12 @@ def choose_surrogates(
     *,
     judged: bool = True,
     progress: Progress = silent,
+    map_blocks: MapBlocks | None = None,
 ) -> list[Group]:
     """Deal people out to groups of at least ``k`` and give every group a face.
 
     Where a gender has fewer than ``2 k`` people, they make one group, which may be smaller than ``k``. The result does
-    not depend on the number of threads.
+    not depend on the number of threads, nor on where blocks are searched.
 
     Parameters
     ----------
@@ -107,13 +132,30 @@ def choose_surrogates(
         Judges several pictures at a time; its tasks wait for nothing.
     judged : bool
         Whether the judge is asked; otherwise the first faces drawn are taken.
+    map_blocks : callable, optional
+        Searches blocks elsewhere; by default one after the other here.
     """
-    groups: list[Group] = []
-    for block in _blocks(subjects, k):
-        search = _Search([subjects[i] for i in block], k, judge, rng, executor, progress)
-        for group in search.judged() if judged else search.first_drawn():
-            groups.append(Group(tuple(block[i] for i in group.likeness), group.face, tuple(group.likeness.values())))
-    return groups
+    parts = _blocks(subjects, k)
+    seeds = rng.integers(2**63, size=len(parts)).tolist()
+    blocks = [Block(tuple(subjects[i] for i in part), k, seed) for part, seed in zip(parts, seeds, strict=True)]
+    if map_blocks is not None and len(blocks) > 1:
+        found = map_blocks(blocks)
+    else:
+        found = [choose_in_block(block, judge, executor, judged=judged, progress=progress) for block in blocks]
+    return [
+        replace(group, members=tuple(part[i] for i in group.members))
+        for part, groups in zip(parts, found, strict=True)
+        for group in groups
+    ]
+
+
+def choose_in_block(
+    block: Block, judge: Judge, executor: Executor, *, judged: bool = True, progress: Progress = silent
+) -> list[Group]:
+    """Deal the people of one block out to groups; their members are indices into the block."""
+    search = _Search(list(block.people), block.k, judge, np.random.default_rng(block.seed), executor, progress)
+    groups = search.judged() if judged else search.first_drawn()
+    return [Group(tuple(group.likeness), group.face, tuple(group.likeness.values())) for group in groups]
 
 
 def _blocks(subjects: Sequence[Subject], k: int) -> list[list[int]]:
