@@ -40,7 +40,8 @@ class Stages:
         self._stage = ""
         self._begun = (0.0, 0.0, dict[int, float]())
 
-    def note(self, what: str, done: int, total: int) -> None:
+    def note(self, what: str) -> None:
+        """Say which stage is going on."""
         if what != self._stage:
             self.end()
             self._stage, self._begun = what, _spent()
@@ -75,7 +76,7 @@ def run(files: list[Path], out: Path, workers: int, method: str) -> tuple[dict[s
     options = ReleaseOptions(keep_names=True)
 
     def note(what: str, done: int, total: int) -> None:
-        stages.note(what, done, total)
+        stages.note(what)
         if done == total:
             stages.end()
 
