@@ -15,7 +15,8 @@ from ksame.models.mesh import FaceMesh
 from ksame.recipes import METHODS, InScenes
 from ksame.scene.config import JobConfig
 from ksame.scene.decide import Judge, Piece, Subject, Treatment, View, choose_surrogates, make_plan
-from ksame.scene.decide.surrogates import SEARCH, _blocks, deal
+from ksame.scene.decide.dealing import SEARCH, deal
+from ksame.scene.decide.surrogates import _blocks
 from ksame.scene.decide.views import read
 
 
