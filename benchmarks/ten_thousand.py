@@ -71,7 +71,7 @@ def watch(folder: Path, n: int) -> None:
     for line in process.stdout:
         what, done, total, spent = json.loads(line)
         stages.setdefault(what, [spent, spent])[1] = spent
-        if time.monotonic() - looked >= _EVERY or done in (_FIRST, total):
+        if time.monotonic() - looked >= _EVERY or done == _FIRST or 0 < done == total:
             looked = time.monotonic()
             samples.append((what, done, child.memory_info().rss / 1e6))
             print(f"{what:20} {done:6} of {total:6} {samples[-1][2]:7.0f} MB {spent:8.0f} s of processors", flush=True)
