@@ -41,18 +41,20 @@ class Stages:
         self._begun = (0.0, 0.0, dict[int, float]())
 
     def note(self, what: str) -> None:
-        """Say which stage is going on."""
+        """Say that something of a stage is done; it began when the one before ended, the first one here."""
         if what != self._stage:
             self.end()
-            self._stage, self._begun = what, _spent()
+            self._stage = what
+            self._begun = self._begun if self.wall else _spent()
 
     def end(self) -> None:
-        """End the stage that is going on; what comes before the next counts as its own."""
+        """End the stage that is going on."""
         begun, now = self._begun, _spent()
         if self._stage:
             self.wall[self._stage] = now[0] - begun[0]
             self.here[self._stage] = now[1] - begun[1]
             self.workers[self._stage] = {pid: cpu - begun[2].get(pid, 0.0) for pid, cpu in now[2].items()}
+            self._begun = now
         self._stage = ""
 
     def busiest(self, what: str) -> float:
