@@ -47,6 +47,8 @@ _PNG_HEAD = 33
 """Length of the signature and IHDR."""
 _ORIENTATIONS = {1: 0, 2: 4, 3: 2, 4: 6, 5: 5, 6: 3, 7: 7, 8: 1}
 """EXIF orientation as a number for :func:`orient`."""
+_STRIP = 256
+"""Rows that are taken over at a time, by choice."""
 _LUMINANCE_SUM = 3689
 """Sum of the JPEG standard's luminance table (ITU-T T.81, K.1): quality 50, from which all other qualities follow."""
 
@@ -108,14 +110,14 @@ def read_rgb(path: Path) -> Pixels:
 
 def to_rgb(picture: Image.Image) -> Pixels:
     """Return the pixels of a loaded picture as RGB of 8 bits, of shape (height, width, 3)."""
-    values = to_values(picture)
-    return np.array(np.broadcast_to(_as_bytes(values), (*values.shape[:2], 3)))
+    values = _as_bytes(to_values(picture))
+    return values if values.shape[2] == 3 else np.repeat(values, 3, axis=2)
 
 
 def to_values(picture: Image.Image) -> NDArray[np.uint8] | NDArray[np.uint16]:
     """Return the pixels of a loaded picture; see :func:`read_values`. Palettes and CMYK become RGB."""
     profile = picture.info.get("icc_profile")
-    picture = ImageOps.exif_transpose(picture)
+    picture = _upright(picture)
     if picture.mode == "F":
         raise ValueError("32-bit pictures have no agreed range; save as 8 or 16 bits")
     if picture.mode.startswith("I"):
@@ -130,8 +132,23 @@ def to_values(picture: Image.Image) -> NDArray[np.uint8] | NDArray[np.uint16]:
     if alpha is not None:
         colour = Image.composite(colour, Image.new("RGB", colour.size, "white"), alpha)
     elif picture.mode in ("1", "L"):
-        return np.array(colour.convert("L"))[..., None]
-    return np.array(colour)
+        return _in_strips(colour.convert("L"))[..., None]
+    return _in_strips(colour)
+
+
+def _upright(picture: Image.Image) -> Image.Image:
+    """Return a picture turned as its EXIF orientation tells; itself, not a copy, where it stands upright."""
+    sideways = picture.getexif().get(ExifTags.Base.Orientation, 1) in _ORIENTATIONS.keys() - {1}
+    return ImageOps.exif_transpose(picture) if sideways else picture
+
+
+def _in_strips(picture: Image.Image) -> Pixels:
+    """Return the values of a picture of mode L or RGB; asked for all at once, Pillow makes three copies of them."""
+    width, height = picture.size
+    values = np.empty((height, width, *([3] if picture.mode == "RGB" else [])), dtype=np.uint8)
+    for top in range(0, height, _STRIP):
+        values[top : top + _STRIP] = np.asarray(picture.crop((0, top, width, min(top + _STRIP, height))))
+    return values
 
 
 def _as_bytes(values: NDArray[Any]) -> Pixels:
@@ -164,7 +181,7 @@ class PictureExtras:
     @classmethod
     def of(cls, picture: Image.Image, path: Path, bits: int) -> PictureExtras:
         """Look at a loaded picture; ``bits`` are those that :func:`bits_per_channel` told before."""
-        transparency = _alpha(ImageOps.exif_transpose(picture))
+        transparency = _alpha(_upright(picture))
         alpha = None if transparency is None else np.array(transparency)
         if alpha is not None and alpha.min() == 255:
             alpha = None
@@ -201,7 +218,7 @@ def _to_srgb(picture: Image.Image, profile: bytes | None) -> Image.Image:
                 return converted
         except (ImageCms.PyCMSError, OSError):
             pass  # a broken profile, or one for another kind of picture: the plain values are shown
-    return picture.convert("RGB")
+    return picture if picture.mode == "RGB" else picture.convert("RGB")
 
 
 def _read_deep(picture: Image.Image, path: Path) -> NDArray[np.uint16] | None:

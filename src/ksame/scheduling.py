@@ -41,6 +41,9 @@ _PRIVATE: dict[str, Any] = {
 class Scheduler(ABC):
     """Runs a function on many items."""
 
+    n_elsewhere: int = 0
+    """How many items are worked on at a time in other processes; 0 where all is done in this one."""
+
     @abstractmethod
     def map(
         self,
@@ -193,6 +196,10 @@ class _DiedError(InputError):
 class _Dask(Scheduler):
     def __init__(self, client: Any) -> None:
         self._client = client
+
+    @property
+    def n_elsewhere(self) -> int:  # type: ignore[override]
+        return sum(self._client.nthreads().values())
 
     def map(
         self,

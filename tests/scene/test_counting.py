@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from drawn import drawn_faces
 from ksame import synthetic
 from ksame.models import SFace
-from ksame.scene.decide import Decision, JudgeRecord, Plan, Subject, Treatment, View
+from ksame.scene.decide import Decision, JudgeRecord, Piece, Plan, Subject, Treatment, View
 from ksame.scene.decide.counting import PersonConfirmation, distinct, smallest_sharing
 from ksame.scene.decide.views import FileViews, Reading, collect_views, subjects_of
 from ksame.scene.observe import DetectorConfig
@@ -28,7 +28,7 @@ class Still:
 
 
 def view(vector) -> View:
-    return View(np.empty((0, 0, 3), np.uint8), NOTHING, NOTHING, np.asarray(vector, dtype=float))
+    return View(Piece(np.empty((0, 0, 3), np.uint8), NOTHING, NOTHING), np.asarray(vector, dtype=float))
 
 
 def somebody(name, *vectors, confirmed=True) -> Subject:

@@ -21,14 +21,18 @@ from PIL import Image
 import ksame
 from ksame.errors import InputError, KsameError, UsageError
 from ksame.scene.config import Job, JobConfig
+from ksame.scene.job import _decide as decide_job
 from ksame.scene.job import run
+from ksame.scene.media.segments import _SegmentEncoder
 from ksame.scene.release import ReleaseOptions
-from ksame.scene.stages import JobFile, StageRun, WriteTask, view_file, write_file
+from ksame.scene.render import first_needed
+from ksame.scene.stages import JobFile, StageRun, choose_block, view_file
 from ksame.scene.store import Store
 from ksame.scene.track import load_tracks, save_tracks
 from ksame.scene.track.storage import SHAPES
 from ksame.scene.track.tracks import Person, Track, Tracks
 from ksame.scene.workers import CancelledError, CancelToken, Tools
+from ksame.scene.writing import WriteTask, render_part, write_file
 from ksame.scheduling import check_scheduler, open_scheduler
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'ksame[cluster]'")
@@ -102,6 +106,88 @@ def test_processes_and_a_cluster_write_the_same_bytes_as_threads(scheduler, orig
         assert [done for what, done, total in seen if what == stage and total == 3] == [0, 1, 2, 3]
     assert not list(tmp_path.glob(".*")), "the work in progress is gone"
     assert all(file.source.is_relative_to(originals) for file in release.files)
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory):
+    """A recording of 21 frames in which heads move, small."""
+    path = tmp_path_factory.mktemp("film") / "film.mp4"
+    with av.open(str(SAMPLES / "two-people.mp4")) as whole, av.open(str(path), "w") as film:
+        stream = film.add_stream("libx264", rate=25, options={"crf": "20"})
+        stream.width, stream.height = 240, 180
+        for i, frame in zip(range(21), whole.decode(video=0), strict=False):
+            small = frame.reformat(width=240, height=180, format="yuv420p")
+            small.pts, small.time_base = i, Fraction(1, 25)
+            film.mux(stream.encode(small))
+        film.mux(stream.encode(None))
+    return path
+
+
+def rendered(film, output, scheduler="local", seen=None):
+    deidentify(film, output, scheduler, seen=seen)
+    return output.read_bytes(), output.with_name("film.certificate.json").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def film_in_one_go(film, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ksame.scene.job.SEGMENT", 8)
+        return rendered(film, tmp_path_factory.mktemp("serial") / "film.mp4")
+
+
+def test_a_recording_is_rendered_in_parts_to_the_same_bytes(film, film_in_one_go, cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr("ksame.scene.job.SEGMENT", 8)
+    seen = []
+    assert rendered(film, tmp_path / "film.mp4", cluster.scheduler_address, seen) == film_in_one_go
+    assert ("rendering", 2, 2) in seen
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["film.certificate.json", "film.mp4"]
+
+
+def test_a_worker_killed_in_a_part_changes_no_byte(film, film_in_one_go, cluster, tmp_path, monkeypatch):
+    """It dies in the middle of its second segment; whoever is given the part goes on after the first."""
+    monkeypatch.setattr("ksame.scene.job.SEGMENT", 8)
+    monkeypatch.setattr("ksame.scene.job.render_part", render_and_die)
+    assert rendered(film, tmp_path / "film.mp4", cluster.scheduler_address) == film_in_one_go
+    assert (tmp_path / "died").read_text() == "000001.nut"
+    assert (tmp_path / "again").read_text() == "16"
+
+
+def test_parts_that_nobody_could_render_are_rendered_where_the_file_is_written(
+    film, film_in_one_go, cluster, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("ksame.scene.job.SEGMENT", 8)
+    monkeypatch.setattr("ksame.scene.job.render_part", cannot_render)
+    assert rendered(film, tmp_path / "film.mp4", cluster.scheduler_address) == film_in_one_go
+
+
+def cannot_render(run, task):
+    raise InputError(f"{task}: not now")
+
+
+def render_and_die(run, task):
+    """Die when the part from the second segment on has one complete, and note with which frame it goes on then."""
+    note = run.store.folder.parent
+    if task.segments.start == 0:
+        return render_part(run, task)
+    if (note / "died").exists():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("ksame.scene.writing.first_needed", lambda index: _noted(note / "again", index))
+            return render_part(run, task)
+    encode = _SegmentEncoder.encode
+
+    def die(self, frame, timestamp):
+        encode(self, frame, timestamp)
+        if self._path.name == "000002.nut":
+            (note / "died").write_text(next(path.name for path in self._path.parent.glob("000001.nut")))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    _SegmentEncoder.encode = die
+    return render_part(run, task)
+
+
+def _noted(file, index):
+    file.write_text(str(index))
+    return first_needed(index)
 
 
 def square_slowly(folder, number):
@@ -298,6 +384,43 @@ def worker_settings(dask_worker):
     memory = dask_worker.memory_manager
     page = f"http://127.0.0.1:{dask_worker.http_server.port}"
     return {"target": memory.memory_target_fraction, "spill": memory.memory_spill_fraction, "page": page}
+
+
+def test_surrogates_are_chosen_by_the_workers(originals, serial, cluster, tmp_path, monkeypatch):
+    """Men and women are two blocks, each the work of one worker."""
+    monkeypatch.setattr("ksame.scene.job.choose_block", choose_and_note)
+    seen = []
+    deidentify(originals, tmp_path / "out", cluster.scheduler_address, seen=seen)
+    assert contents(tmp_path / "out") == serial
+    assert ("choosing surrogates", 2, 2) in seen
+    chosen = [path.read_text().split() for path in tmp_path.glob("block-*")]
+    assert len(chosen) == 2
+    assert all(pid != str(os.getpid()) for pid, _ in chosen)
+    assert all(int(size) < 200_000 for _, size in chosen), "no pieces of pictures are sent"
+
+
+def choose_and_note(run, block):
+    note = run.store.folder.parent / f"block-{block.seed}"
+    note.write_text(f"{os.getpid()} {len(pickle.dumps(block))}")
+    return choose_block(run, block)
+
+
+def test_what_is_kept_of_many_files_is_small(originals, tmp_path, monkeypatch):
+    """Meshes and pieces of pictures stay in the store until they are needed."""
+    kept = []
+
+    def note(run, files, casts, failed):
+        kept.append({number: len(pickle.dumps(cast)) for number, cast in casts.items()})
+        assert all(np.isnan(track.points).all() for cast in casts.values() for track in cast.tracks)
+        return decide_job(run, files, casts, failed)
+
+    monkeypatch.setattr("ksame.scene.job._decide", note)
+    views = []
+    monkeypatch.setattr("ksame.scene.job.view_file", lambda run, file: views.append(view_file(run, file)) or views[-1])
+    release = deidentify(originals, tmp_path / "out")
+    assert release.certificate.counts.replaced > 0
+    assert all(isinstance(view.piece, Path) for file in views for taken in file.views.values() for view in taken)
+    assert all(len(pickle.dumps(file)) < 6_000 * max(1, len(file.views)) * 2 for file in views)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="nobody says how many files are open")

@@ -349,7 +349,9 @@ def test_frames_that_were_written_and_not_sealed_are_sealed_later(tmp_path, monk
     from ksame.scene.sealing import sealer
 
     length = {"segment_length": 8}
-    monkeypatch.setattr("ksame.scene.stages.WorkFolder", lambda *given, **named: WorkFolder(*given, **named, **length))
+    monkeypatch.setattr(
+        "ksame.scene.writing.WorkFolder", lambda *given, **named: WorkFolder(*given, **(named | length))
+    )
     two_people(tmp_path / "film.mp4", 20)
     add = sealer.Sealer.add
 

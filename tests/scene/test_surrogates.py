@@ -14,8 +14,9 @@ from ksame.models.finisher import finisher
 from ksame.models.mesh import FaceMesh
 from ksame.recipes import METHODS, InScenes
 from ksame.scene.config import JobConfig
-from ksame.scene.decide import Judge, Subject, Treatment, View, choose_surrogates, make_plan
-from ksame.scene.decide.surrogates import SEARCH, _blocks, deal
+from ksame.scene.decide import Judge, Piece, Subject, Treatment, View, choose_surrogates, make_plan
+from ksame.scene.decide.dealing import SEARCH, deal
+from ksame.scene.decide.surrogates import _blocks
 from ksame.scene.decide.views import read
 
 
@@ -40,7 +41,7 @@ def people(recogniser):
         mesh = mesher.fit(pixels, detect(pixels)[0])
         points = np.array(mesh.points)
         neutral = neutral_shape(Head.of(points).aligned, expression_of(mesh.blendshapes))
-        view = View(pixels, points, neutral, recogniser.embed(pixels, five_points(points)))
+        view = View(Piece(pixels, points, neutral), recogniser.embed(pixels, five_points(points)))
         reading = read(pixels, points, mesh.blendshapes)
         woman = bool(faces.attribute("gender")[i] == "F")
         subjects.append(Subject(f"P{i + 1}", woman, 1970.0, reading.tone, reading.code, (view,), confirmed=True))

@@ -211,12 +211,12 @@ def _put_strip(
     grain: float,
 ) -> None:
     """Mix a head, (height, width, 3), into some rows of a frame, in place: by its share, and with grain."""
-    new = cv2.addWeighted(head, 1, _grain(part.shape), grain, 0)
+    new = cv2.addWeighted(head, 1, _grain(part.shape), grain, 0, dst=head)
     known = (~unknown).view(np.uint8)
     old = cv2.bitwise_and(part, part, mask=known)  # hidden pixels are not read, even where they count nothing
-    mixed = cv2.blendLinear(new, old.astype(np.float32), share, 1 - share)
+    mixed = cv2.blendLinear(new, old.astype(np.float32), share, 1 - share, dst=new)
     change = (share > 0).view(np.uint8) & (known | inside)
-    cv2.copyTo(cv2.convertScaleAbs(np.maximum(mixed, 0)), change, part)
+    cv2.copyTo(cv2.convertScaleAbs(np.maximum(mixed, 0, out=mixed)), change, part)
 
 
 def _sharpened(head: ByteArray) -> ByteArray:
@@ -244,20 +244,36 @@ def _square(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return what is known of a square, (size, size, 3) from -1 to 1 and 0 elsewhere, and where it is known."""
     shrink = max(1, int(1 / np.sqrt(abs(np.linalg.det(matrix[:, :2])))))
-    seen = (~unknown).view(np.uint8) * np.uint8(255)
-    stacked = np.dstack([cv2.bitwise_and(part, part, mask=seen), seen])
     if shrink > 1:
-        small = tuple(-(-side // shrink) for side in part.shape[1::-1])
-        padded = np.zeros((small[1] * shrink, small[0] * shrink, 4), dtype=np.uint8)
-        padded[: part.shape[0], : part.shape[1]] = stacked
-        stacked = np.asarray(cv2.resize(padded, small, interpolation=cv2.INTER_AREA))
+        stacked = _reduced(part, unknown, shrink)
         matrix = matrix.copy()
         matrix[:, 2] += matrix[:, :2].sum(axis=1) * (0.5 * shrink - 0.5)
         matrix[:, :2] *= shrink
+    else:
+        stacked = _with_known(part, unknown)
     warped = np.asarray(cv2.warpAffine(stacked, matrix, (size, size), flags=cv2.INTER_LINEAR))
     known = (warped[..., 3] == 255).astype(np.float32)
     colours = warped[..., :3].transpose(2, 0, 1) * np.float32(1 / 127.5) - 1  # as the network takes them
     return (colours * known).transpose(1, 2, 0), known
+
+
+def _with_known(part: ByteArray, unknown: Mask) -> ByteArray:
+    """Return a part of a frame, 0 where it is unknown, and as a fourth channel where it is known, 0 or 255."""
+    seen = (~unknown).view(np.uint8) * np.uint8(255)
+    return np.asarray(cv2.merge([*cv2.split(cv2.bitwise_and(part, part, mask=seen)), seen]), dtype=np.uint8)
+
+
+def _reduced(part: ByteArray, unknown: Mask, shrink: int) -> ByteArray:
+    """Return the same at a whole fraction of the size, unknown beyond the edge; in strips, to take little memory."""
+    small = np.empty((*(-(-length // shrink) for length in part.shape[:2]), 4), dtype=np.uint8)
+    high = max(1, INVENTION.strip // shrink)
+    for top in range(0, len(small), high):
+        rows = slice(top * shrink, (top + high) * shrink)
+        strip, into = _with_known(part[rows], unknown[rows]), small[top : top + high]
+        missing = [shrink * length - there for length, there in zip(into.shape, strip.shape[:2], strict=False)]
+        padded = cv2.copyMakeBorder(strip, 0, missing[0], 0, missing[1], cv2.BORDER_CONSTANT)
+        cv2.resize(padded, into.shape[1::-1], dst=into, interpolation=cv2.INTER_AREA)
+    return small
 
 
 def _noise_of(part: ByteArray, hidden: Mask) -> float:

@@ -23,18 +23,19 @@ from ksame.files import sha256_of
 from ksame.progress import Progress, silent
 from ksame.recipes import METHODS
 from ksame.scene.config import Job
-from ksame.scene.decide import FileViews, Plan, decide, load_plan, save_plan
+from ksame.scene.decide import Block, FileViews, Group, Plan, decide, load_plan, save_plan
 from ksame.scene.edited import warn_of_edits
-from ksame.scene.media import Media, check_destination, check_requests
+from ksame.scene.media import SEGMENT, Media, check_destination, check_requests
 from ksame.scene.media.output import remove_part
 from ksame.scene.memory import give_back_memory, share_memory
 from ksame.scene.result import FileResult, JobResult
 from ksame.scene.sealing import new_keys
-from ksame.scene.stages import JobFile, StageRun, WriteTask, cast_of, track_file, view_file, write_file
+from ksame.scene.stages import JobFile, StageRun, StoredCasts, cast_of, choose_block, track_file, view_file
 from ksame.scene.store import KEYS, PLAN, Store, can_resume, key_of
 from ksame.scene.track import People, join_files, write_tracks
 from ksame.scene.track.tracks import Tracks
 from ksame.scene.workers import CancelToken, Tools, picture_pool
+from ksame.scene.writing import WriteTask, parts_of, render_part, write_file
 from ksame.scheduling import Scheduler, open_scheduler
 from ksame.vault import Recipients
 
@@ -130,8 +131,8 @@ def find_people(job: Job, *, progress: Progress = silent) -> tuple[list[tuple[Me
     files, failed = _open(job)
     store = Store.begin(job.work, [], "", 0, outputs=[], resume=False)
     with _running(job, store, files, progress) as stages:
-        casts = _track_all(stages, files, failed)
-    tracked = [(file.media, casts[file.number]) for file in files if file.number in casts]
+        found = _track_all(stages, files, failed)
+    tracked = [(file.media, cast_of(stages, file)) for file in files if file.number in found]
     return tracked, join_files([cast for _, cast in tracked], job.config.tracker.same_person), failed
 
 
@@ -150,7 +151,11 @@ def _run(run: _Run, files: list[JobFile], failed: dict[Path, str]) -> JobResult:
         names = {person.name: everyone.names[index, person.name] for person in casts[file.number].people}
         decisions = {local: plan.decisions[name] for local, name in names.items()}
         public = {name: str(value["recipient"]) for name, value in keys.items()}
-        tasks.append(WriteTask(file, decisions, names, key_of(key, file.fingerprint), public))
+        tasks.append(WriteTask(file, decisions, names, key_of(key, file.fingerprint), SEGMENT, public))
+    workers = run.scheduler.n_elsewhere
+    parts = [part for task in tasks for part in parts_of(run, task, casts[task.file.number].n_frames, workers)]
+    if parts:  # what fails is tried again, and told, where the file is written
+        run.map(render_part, parts, "rendering")
     results: dict[int, FileResult] = {}
     for index, result in enumerate(run.map(write_file, tasks, "writing")):
         if isinstance(result, InputError):
@@ -162,7 +167,7 @@ def _run(run: _Run, files: list[JobFile], failed: dict[Path, str]) -> JobResult:
     if len(results) < len(files):  # nobody is hidden among people who are not published
         everyone = everyone.only(results)
         plan = plan.only(everyone.people)
-    kept = tuple(casts[files[index].number] for index in results)
+    kept = StoredCasts(run, tuple(files[index] for index in results))
     return JobResult(tuple(results.values()), failed, plan, everyone, kept, run.store.seed, keys)
 
 
@@ -229,12 +234,15 @@ def _check_outputs(job: Job, files: Sequence[JobFile]) -> None:
 
 
 def _track_all(run: _Run, files: Sequence[JobFile], failed: dict[Path, str]) -> dict[int, Tracks]:
-    """Find everyone in every file; files of a batch that turn out to be damaged are added to ``failed``."""
+    """Find everyone in every file; files of a batch that turn out to be damaged are added to ``failed``.
+
+    Their meshes stay in the store: those of thousands of files would fill the memory.
+    """
     casts = {}
     for file, result in zip(files, run.map(track_file, files, "detecting faces"), strict=True):
         _note(run, file, result, failed)
         if not isinstance(result, InputError):
-            casts[file.number] = _cast(run, file)
+            casts[file.number] = _cast(run, file).without_meshes()
     _require_one(casts, failed)
     return casts
 
@@ -284,7 +292,18 @@ def _decide(
         recogniser=run.tools.judge,
         executor=run.tools.pictures,
         progress=run.progress,
+        map_blocks=partial(_choose_elsewhere, run) if run.scheduler.n_elsewhere else None,
     )
     save_plan(plan, place)
     run.store.finish(PLAN, 0, key)
     return files, everyone, plan, key
+
+
+def _choose_elsewhere(run: _Run, blocks: Sequence[Block]) -> list[list[Group]]:
+    """Choose the surrogates of all blocks, several at a time; nobody is left out."""
+    chosen = []
+    for groups in run.map(choose_block, blocks, "choosing surrogates"):
+        if isinstance(groups, InputError):
+            raise groups
+        chosen.append(groups)
+    return chosen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ class JobResult:
     failed: Mapping[Path, str]  # files for which nothing was written
     plan: Plan
     everyone: People
-    casts: tuple[Tracks, ...]  # who is where in each file that was written; on disk, and gone with the work in progress
+    casts: Sequence[Tracks]  # who is where in each file that was written; on disk, and gone with the work in progress
     seed: int
     keys: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of the vault, wrapped; for each person
 

@@ -6,40 +6,27 @@ paths, the work folder included.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping
-from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from ksame.errors import InputError, UsageError
-from ksame.files import hash_tree
 from ksame.models.finisher import finisher
-from ksame.recipes import METHODS
-from ksame.scene.at_risk import DAMAGED, NOBODY, AtRisk, Shown, shown, stretches, without_faces
 from ksame.scene.config import Job, JobConfig
-from ksame.scene.decide import Decision, FileViews, file_views
+from ksame.scene.decide import Block, FileViews, Group, Judge, choose_in_block, file_views
 from ksame.scene.edited import tracks_for
 from ksame.scene.frames import Frames
-from ksame.scene.media import DamagePolicy, Media, Output, WorkFolder, open_media
-from ksame.scene.memory import give_back_memory, one_opencv_thread
-from ksame.scene.render import (
-    Mask,
-    MaskedInstead,
-    Renderer,
-    changed_region,
-    first_needed,
-    rectangle,
-    render_frames,
+from ksame.scene.media import (
+    DamagePolicy,
+    Media,
+    open_media,
 )
-from ksame.scene.result import FileResult
-from ksame.scene.sealing import Originals, Sealer, pieces_in
-from ksame.scene.store import OUTPUT, TRACKS, VIEWS, Store, can_resume, key_of
+from ksame.scene.memory import give_back_memory, one_opencv_thread
+from ksame.scene.store import TRACKS, VIEWS, Store, can_resume, key_of
 from ksame.scene.track import find_tracks, load_tracks, save_tracks
-from ksame.scene.track.tracks import Tracks, in_order
+from ksame.scene.track.tracks import Tracks
 from ksame.scene.workers import CancelledError, Tools
 from ksame.version import __version__
 
@@ -99,20 +86,6 @@ class StageRun:
             raise InputError(f"{file}: a worker sees another file there, or it was changed. Run again.")
 
 
-@dataclass(frozen=True, eq=False)
-class WriteTask:
-    """A file to be written, what becomes of whom in it, their names in the batch, and what all of it is made from."""
-
-    file: JobFile
-    decisions: Mapping[str, Decision]
-    names: Mapping[str, str]
-    key: str
-    sealed_for: Mapping[str, str] = field(default_factory=dict)  # public keys of people; none without a vault
-
-    def __str__(self) -> str:
-        return str(self.file)
-
-
 def track_file(run: StageRun, file: JobFile) -> None:
     """Find everyone in one file, unless a person has said who is where."""
     run.check(file)
@@ -124,9 +97,10 @@ def track_file(run: StageRun, file: JobFile) -> None:
     if run.store.value(TRACKS, file.number, key) is not None and load_tracks(folder) is not None:
         return
     still = media.kind == "photograph"
+    picture = list(Frames(media)) if still else []  # decoded once, though it is gone through twice
     with one_opencv_thread():
         cast = find_tracks(
-            lambda start: Frames(media, start),
+            lambda start: picture or Frames(media, start),
             media.size,
             None if still else folder,
             run.config.tracker,
@@ -151,6 +125,26 @@ def cast_of(run: StageRun, file: JobFile) -> Tracks:
     return cast
 
 
+@dataclass(frozen=True, eq=False)
+class StoredCasts(Sequence[Tracks]):
+    """Who is where in files, read from the store whenever they are asked for."""
+
+    run: StageRun
+    files: tuple[JobFile, ...]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @overload
+    def __getitem__(self, index: int) -> Tracks: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Tracks]: ...
+    def __getitem__(self, index: int | slice) -> Tracks | Sequence[Tracks]:
+        if isinstance(index, slice):
+            return replace(self, files=self.files[index])
+        return cast_of(self.run, self.files[index])
+
+
 def view_file(run: StageRun, file: JobFile) -> FileViews:
     """Return what one file shows of everyone: pieces of a few hundred pixels, which lie in the store."""
     run.check(file)
@@ -158,77 +152,8 @@ def view_file(run: StageRun, file: JobFile) -> FileViews:
     return views.stored(run.store.place(VIEWS, file.number).absolute())
 
 
-def write_file(run: StageRun, task: WriteTask) -> FileResult:
-    """Render and write one file; what stands complete under its final name is not written again."""
-    file, names, decisions, key = task.file, task.names, task.decisions, task.key
-    run.check(file)
-    people = tuple(sorted(set(names.values()), key=in_order))
-    pieces = run.store.place(OUTPUT, file.number) / f"sealed-{key[:16]}"
-    note = run.store.value(OUTPUT, file.number, key)
-    if note is not None and hash_tree(file.output) == note["files"]:
-        return _result(file, people, note, pieces)
-    out = run.store.place(OUTPUT, file.number) / "out"
-    may_replace = run.store.may_replace(file.number)
-    if may_replace and file.output.exists():  # it may have got its name before the interruption, or not
-        shutil.rmtree(out, ignore_errors=True)
-    config, cast = run.config, cast_of(run, file)
-    regions = [rectangle(*region) for region in config.regions]
-    network = None if METHODS[config.method].masks else finisher(config.device)
-    mask = Mask(config.masking, config.level)
-    renderer = Renderer(cast, decisions, mask, config.span, regions, run.store.seed, network)
-    folder = WorkFolder(out, resume=True, run_key=key)
-    with Output(file.media, file.output, config.encoding, folder, force=run.job.force or may_replace) as output:
-        begin = output.next_frame
-        masked: list[MaskedInstead] = []
-        sealer = None
-        if task.sealed_for:
-            originals = Originals(file.media, file.output, config.encoding)
-            sealer = Sealer(pieces, originals, renderer, names, task.sealed_for)
-            with closing(file.media.frames(sealer.next_frame)) as earlier_frames:
-                for frame in islice(earlier_frames, max(0, begin - sealer.next_frame)):
-                    sealer.add(frame)  # written before an interruption, but not sealed
-        frames = run.tools.progress(Frames(file.media, first_needed(begin)), "writing")
-        with closing(render_frames(frames, renderer, run.tools.pictures)) as rendered:
-            for frame, pixels in islice(rendered, begin - first_needed(begin), None):
-                touched = changed_region(renderer, frame, pixels)
-                output.write(pixels, frame.native, touched)
-                if sealer is not None:
-                    sealer.add(frame, touched)
-                masked += renderer.masked_instead(frame.index, frame.time)
-        n_frames = output.next_frame
-        if n_frames != cast.n_frames:
-            raise InputError(
-                f"{file.media.path}: it has {n_frames} frames, but tracks for {cast.n_frames}. "
-                "Were these tracks made for another recording?"
-            )
-        times = [float(file.media.timestamp(i).pts * file.media.time_base) for i in range(n_frames)]
-        if run.tools.token.cancelled:
-            raise CancelledError("stopped while writing")
-        if sealer is not None:  # all of it, before anything has its name
-            sealer.finish()
-        run.store.renaming(file.number)
-        output.finish()
-    earlier = [mask for i in range(begin) for mask in renderer.masked_instead(i, times[i])]
-    masked = [replace(mask, person=names[mask.person]) for mask in (*earlier, *masked)]
-    black = (MaskedInstead(frame, NOBODY, DAMAGED) for frame in file.media.damaged)
-    unchanged = (replace(s, person=names.get(s.person, s.person)) for s in shown(cast, decisions, config.span, times))
-    note = {
-        "n_frames": n_frames,
-        "files": hash_tree(file.output),
-        "at_risk": [asdict(risk) for risk in stretches([*black, *masked], times) + without_faces(cast, times)],
-        "losses": list(output.losses),
-        "shown": [asdict(person) for person in unchanged],
-    }
-    run.store.finish(OUTPUT, file.number, key, note)
-    return _result(file, people, note, pieces)
-
-
-def _result(file: JobFile, people: tuple[str, ...], note: Mapping[str, Any], pieces: Path) -> FileResult:
-    """Return what became of a file, from what the store has noted, and what lies sealed there."""
-    at_risk = tuple(AtRisk(**risk) for risk in note["at_risk"])
-    unchanged = tuple(Shown(**person) for person in note["shown"])
-    losses = tuple(note["losses"])
-    sealed = tuple(pieces_in(pieces))
-    return FileResult(
-        file.source, file.output, note["n_frames"], people, at_risk, note["files"], losses, unchanged, sealed
-    )
+def choose_block(run: StageRun, block: Block) -> list[Group]:
+    """Choose the surrogates of some people; the pieces of frames by which they are judged lie in the store."""
+    judge = Judge(run.tools.judge, finisher(run.config.device), run.config.cover)
+    judged, progress = run.config.judged, run.tools.progress
+    return choose_in_block(block, judge, run.tools.pictures, judged=judged, progress=progress)

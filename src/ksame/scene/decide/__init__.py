@@ -12,24 +12,28 @@ from ksame.scene.decide.neutral import neutral_of
 from ksame.scene.decide.plan import Decision, JudgeRecord, Plan, Treatment, treatments
 from ksame.scene.decide.stage import JUDGE, SOMEONE_ELSE, check_method, decide, file_views, make_plan
 from ksame.scene.decide.storage import load_plan, save_plan
-from ksame.scene.decide.subject import Subject, View
-from ksame.scene.decide.surrogates import Group, choose_surrogates
+from ksame.scene.decide.subject import Piece, Subject, View
+from ksame.scene.decide.surrogates import Block, Group, MapBlocks, choose_in_block, choose_surrogates
 from ksame.scene.decide.views import FileViews, subjects_of
 
 __all__ = [
     "JUDGE",
     "SOMEONE_ELSE",
     "Arrivals",
+    "Block",
     "Decision",
     "FileViews",
     "Group",
     "Judge",
     "JudgeRecord",
+    "MapBlocks",
+    "Piece",
     "Plan",
     "Subject",
     "Treatment",
     "View",
     "check_method",
+    "choose_in_block",
     "choose_surrogates",
     "decide",
     "file_views",

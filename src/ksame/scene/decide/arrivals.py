@@ -16,7 +16,7 @@ from ksame.heads.surrogate import Surrogate
 from ksame.scene.decide.counting import distinct, smallest_sharing
 from ksame.scene.decide.judge import Judge
 from ksame.scene.decide.plan import Decision, Treatment
-from ksame.scene.decide.subject import Subject
+from ksame.scene.decide.subject import Piece, Subject
 from ksame.scene.decide.surrogates import choose_surrogates
 
 
@@ -104,6 +104,6 @@ class Arrivals:
 
 def _to_be_counted(subject: Subject) -> Subject:
     """Return what is needed to count somebody: hours of people do not fit into memory with their views."""
-    none, empty = np.zeros((1, 1, 3), dtype=np.uint8), np.empty((0, 3))
-    views = (replace(view, pixels=none, points=empty, neutral=empty) for view in subject.views)
+    nothing = Piece(np.zeros((1, 1, 3), dtype=np.uint8), np.empty((0, 3)), np.empty((0, 3)))
+    views = (replace(view, piece=nothing) for view in subject.views)
     return replace(subject, views=tuple(views))

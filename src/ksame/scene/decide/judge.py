@@ -43,8 +43,9 @@ class Judge:
 
     def embed(self, view: View, surrogate: Surrogate) -> FloatArray:
         """Return the embedding, (d,), of a view with a surrogate's head in it."""
-        invention = Invention.of(surrogate.looks, Head.of(view.points), view.neutral, self.cover)
-        region, out = invention.region, view.picture()
+        out, points, neutral = view.load()
+        invention = Invention.of(surrogate.looks, Head.of(points), neutral, self.cover)
+        region = invention.region
         invent(out, taken_away(out.shape, [region.outline]), invention, self.finisher, _SIZE)
         placed = (invention.points - region.matrix[:, 2]) @ np.linalg.inv(region.matrix[:, :2]).T
         return self.recogniser.embed(out, five_points(placed))

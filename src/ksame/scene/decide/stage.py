@@ -22,7 +22,7 @@ from ksame.scene.decide.counting import PersonConfirmation, distinct
 from ksame.scene.decide.judge import Judge
 from ksame.scene.decide.plan import Decision, JudgeRecord, Plan, Treatment, treatments
 from ksame.scene.decide.subject import Subject
-from ksame.scene.decide.surrogates import Group, choose_surrogates
+from ksame.scene.decide.surrogates import Group, MapBlocks, choose_surrogates
 from ksame.scene.decide.views import FileViews, collect_views, subjects_of
 from ksame.scene.media import Frame
 from ksame.scene.track import People
@@ -48,6 +48,7 @@ def decide(
     recogniser: Recogniser,
     executor: Executor,
     progress: Progress = silent,
+    map_blocks: MapBlocks | None = None,
 ) -> Plan:
     """Decide what becomes of everyone in a batch.
 
@@ -63,6 +64,8 @@ def decide(
         Judges.
     executor : Executor
         Judges pictures several at a time. The plan does not depend on the number of its threads.
+    map_blocks : callable, optional
+        Searches for surrogates in other processes: see :func:`choose_surrogates`.
     """
     wishes = treatments(
         everyone.people,
@@ -77,7 +80,7 @@ def decide(
         return make_plan(wishes, (), None, rng, config, executor)
     subjects = subjects_of(views, everyone)
     judge = Judge(recogniser, finisher(config.device), config.cover)
-    return make_plan(wishes, subjects, judge, rng, config, executor, progress)
+    return make_plan(wishes, subjects, judge, rng, config, executor, progress, map_blocks)
 
 
 def file_views(frames: Iterable[Frame], cast: Tracks, recogniser: Recogniser, config: JobConfig) -> FileViews:
@@ -102,6 +105,7 @@ def make_plan(
     config: JobConfig,
     executor: Executor,
     progress: Progress = silent,
+    map_blocks: MapBlocks | None = None,
 ) -> Plan:
     """Plan for everyone; the judge has the last word: whoever it recognises in the best surrogate is masked.
 
@@ -123,7 +127,9 @@ def make_plan(
     if entry.masks or judge is None or not people:
         return Plan(decisions)
     if entry.scenes.judged:
-        groups = choose_surrogates(people, config.k, judge, rng, executor, judged=config.judged, progress=progress)
+        groups = choose_surrogates(
+            people, config.k, judge, rng, executor, judged=config.judged, progress=progress, map_blocks=map_blocks
+        )
     else:
         groups = _grouped(entry.build(k=config.k, **entry.scenes.fixed), people, judge, rng, executor)
     likeness: dict[str, float] = {}

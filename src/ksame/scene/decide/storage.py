@@ -6,7 +6,6 @@ that were written before and after it must all the same show one face for one pe
 
 from __future__ import annotations
 
-import io
 import json
 import zlib
 from pathlib import Path
@@ -16,7 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from ksame.errors import InputError
-from ksame.files import write_atomic
+from ksame.files import open_atomic
 from ksame.heads.covers import COVERS
 from ksame.heads.drawing import Looks
 from ksame.heads.surrogate import Surrogate
@@ -44,9 +43,8 @@ def save_plan(plan: Plan, path: Path) -> None:
     for number, face in enumerate(distinct.values()):
         arrays |= {f"shape{number}": face.looks.shape, f"texture{number}": face.looks.texture}
         arrays[f"other{number}"] = np.array([*face.looks.iris, face.born, face.tone], dtype=np.float64)
-    data = io.BytesIO()
-    np.savez(data, **arrays)
-    write_atomic(path, data.getvalue(), private=True)
+    with open_atomic(path, private=True) as stream:
+        np.savez(stream, **arrays)
 
 
 def load_plan(path: Path) -> Plan:

@@ -4,41 +4,47 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from ksame.arrays import ByteArray, FloatArray
 
 
+class Piece(NamedTuple):
+    """A piece of a frame with one person's head."""
+
+    pixels: ByteArray  # (height, width, 3)
+    points: FloatArray  # (478, 3): in pixels of the piece
+    neutral: FloatArray  # (478, 3): the person's neutral shape
+
+
 @dataclass(frozen=True, eq=False)
 class View:
-    """A piece of a frame with one person's head.
+    """What is known of a person from one frame.
 
     Attributes
     ----------
-    pixels : ndarray of shape (height, width, 3), or Path
-        Or the file that holds them: those of thousands of people do not fit into memory.
-    points : ndarray of shape (478, 3)
-        In pixels of the piece.
-    neutral : ndarray of shape (478, 3)
-        The person's neutral shape.
+    piece : Piece or Path
+        Or the file that holds it: those of thousands of people do not fit into memory.
     embedding : ndarray of shape (d,)
         Of the original, by the judging recogniser.
     """
 
-    pixels: ByteArray | Path
-    points: FloatArray
-    neutral: FloatArray
+    piece: Piece | Path
     embedding: FloatArray
 
-    def picture(self) -> ByteArray:
-        """Return a copy of the pixels."""
-        return np.array(np.load(self.pixels) if isinstance(self.pixels, Path) else self.pixels, dtype=np.uint8)
+    def load(self) -> Piece:
+        """Return the piece, its pixels copied."""
+        if isinstance(self.piece, Path):
+            with np.load(self.piece) as stored:
+                return Piece(*(stored[name] for name in Piece._fields))
+        return self.piece._replace(pixels=self.piece.pixels.copy())
 
     def stored(self, file: Path) -> View:
-        """Return the view with its pixels in a file, (``.npy``)."""
-        np.save(file, self.picture())
-        return replace(self, pixels=file)
+        """Return the view with its piece in a file (``.npz``)."""
+        np.savez(file, **self.load()._asdict())
+        return replace(self, piece=file)
 
 
 @dataclass(frozen=True, eq=False)

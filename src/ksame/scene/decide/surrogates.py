@@ -9,62 +9,18 @@ somebody is recognised is exchanged; whoever is recognised in every face of thei
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ksame.arrays import FloatArray, IntArray
+from ksame.arrays import FloatArray
 from ksame.heads.surrogate import Surrogate, draw_surrogate
 from ksame.progress import Progress, silent
+from ksame.scene.decide.dealing import SEARCH, deal
 from ksame.scene.decide.judge import Judge
 from ksame.scene.decide.subject import Subject
-
-
-@dataclass(frozen=True)
-class SearchConfig:
-    """How surrogates are searched for; all by choice.
-
-    Attributes
-    ----------
-    year, tone : float
-        What a year of difference in age costs, and one unit of skin tone (log brightness), in cosines.
-    sharpness : float
-        How much more the worst-off count than the others: the exponent of costs that are added.
-    swaps : int
-        Tries to better a choice of candidates.
-    screened : int
-        People in whose views candidates are screened.
-    block : int
-        Groups that are searched for together.
-    candidates : int
-        Drawn for every group, and again for a group whose members are still recognised.
-    draws : int
-        How often candidates are drawn for a group at most, before somebody in it is moved or masked.
-    tries : int
-        Faces that are judged for a group out of each draw.
-    at_a_time : int
-        People who are judged before a face is given up for good.
-    exchanges : int
-        People who are asked to take the place of somebody who leaves a group.
-    """
-
-    year: float = 0.006
-    tone: float = 0.3
-    sharpness: float = 8.0
-    swaps: int = 300
-    screened: int = 3
-    block: int = 6
-    candidates: int = 12
-    draws: int = 8
-    tries: int = 16
-    at_a_time: int = 4
-    exchanges: int = 8
-
-
-SEARCH = SearchConfig()
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +42,30 @@ class Group:
     likeness: tuple[float, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Block:
+    """People whose groups are searched for by themselves, wherever that is done.
+
+    Attributes
+    ----------
+    people : tuple of Subject
+        Of one gender.
+    k : int
+    seed : int
+    """
+
+    people: tuple[Subject, ...]
+    k: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"surrogates of {len(self.people)} people"
+
+
+MapBlocks = Callable[[Sequence[Block]], Sequence[Sequence[Group]]]
+"""Applies :func:`choose_in_block` to blocks, in other processes."""
+
+
 def choose_surrogates(
     subjects: Sequence[Subject],
     k: int,
@@ -95,11 +75,12 @@ def choose_surrogates(
     *,
     judged: bool = True,
     progress: Progress = silent,
+    map_blocks: MapBlocks | None = None,
 ) -> list[Group]:
     """Deal people out to groups of at least ``k`` and give every group a face.
 
     Where a gender has fewer than ``2 k`` people, they make one group, which may be smaller than ``k``. The result does
-    not depend on the number of threads.
+    not depend on the number of threads, nor on where blocks are searched.
 
     Parameters
     ----------
@@ -107,13 +88,30 @@ def choose_surrogates(
         Judges several pictures at a time; its tasks wait for nothing.
     judged : bool
         Whether the judge is asked; otherwise the first faces drawn are taken.
+    map_blocks : callable, optional
+        Searches blocks elsewhere; by default one after the other here.
     """
-    groups: list[Group] = []
-    for block in _blocks(subjects, k):
-        search = _Search([subjects[i] for i in block], k, judge, rng, executor, progress)
-        for group in search.judged() if judged else search.first_drawn():
-            groups.append(Group(tuple(block[i] for i in group.likeness), group.face, tuple(group.likeness.values())))
-    return groups
+    parts = _blocks(subjects, k)
+    seeds = rng.integers(2**63, size=len(parts)).tolist()
+    blocks = [Block(tuple(subjects[i] for i in part), k, seed) for part, seed in zip(parts, seeds, strict=True)]
+    if map_blocks is not None and len(blocks) > 1:
+        found = map_blocks(blocks)
+    else:
+        found = [choose_in_block(block, judge, executor, judged=judged, progress=progress) for block in blocks]
+    return [
+        replace(group, members=tuple(part[i] for i in group.members))
+        for part, groups in zip(parts, found, strict=True)
+        for group in groups
+    ]
+
+
+def choose_in_block(
+    block: Block, judge: Judge, executor: Executor, *, judged: bool = True, progress: Progress = silent
+) -> list[Group]:
+    """Deal the people of one block out to groups; their members are indices into the block."""
+    search = _Search(list(block.people), block.k, judge, np.random.default_rng(block.seed), executor, progress)
+    groups = search.judged() if judged else search.first_drawn()
+    return [Group(tuple(group.likeness), group.face, tuple(group.likeness.values())) for group in groups]
 
 
 def _blocks(subjects: Sequence[Subject], k: int) -> list[list[int]]:
@@ -279,50 +277,3 @@ class _Search:
 def _by_cost(candidates: list[int], cost: FloatArray, members: Sequence[int]) -> list[int]:
     """Sort candidates by what they cost the members of a group together."""
     return sorted(candidates, key=lambda j: float(np.exp(SEARCH.sharpness * cost[members, j]).sum()))
-
-
-def deal(cost: FloatArray, n_groups: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Choose ``n_groups`` columns and deal the rows out to them in equal shares, at the least total cost.
-
-    Parameters
-    ----------
-    cost : ndarray of shape (n_people, n_candidates)
-
-    Returns
-    -------
-    chosen : ndarray of shape (n_groups,)
-        Columns.
-    owner : ndarray of shape (n_people,)
-        Index into ``chosen``; each occurs ``n_people // n_groups`` times, a few once more.
-
-    Examples
-    --------
-    >>> cost = np.array([[0.0, 1, 5], [0, 1, 5], [1, 0, 5], [1, 0, 5]])
-    >>> chosen, owner = deal(cost, 2, np.random.default_rng(0))
-    >>> sorted(chosen.tolist()), chosen[owner].tolist()
-    ([0, 1], [0, 0, 1, 1])
-    """
-    weights = np.exp(SEARCH.sharpness * cost)
-    chosen = np.argsort(weights.sum(axis=0), kind="stable")[:n_groups]
-    total, owner = _assign(weights[:, chosen])
-    for _ in range(SEARCH.swaps if cost.shape[1] > n_groups else 0):
-        trial = chosen.copy()
-        trial[rng.integers(n_groups)] = rng.choice(np.setdiff1d(np.arange(cost.shape[1]), chosen))
-        new_total, new_owner = _assign(weights[:, trial])
-        if new_total < total:
-            total, owner, chosen = new_total, new_owner, trial
-    return chosen, owner
-
-
-def _assign(cost: FloatArray) -> tuple[float, NDArray[np.intp]]:
-    """Deal rows out to all columns in equal shares; return the total cost and the column of each row."""
-    from scipy.optimize import linear_sum_assignment
-
-    n, groups = cost.shape
-    slots = np.repeat(np.arange(groups), n // groups)
-    order = np.argsort(cost.sum(axis=0), kind="stable")
-    slots = np.concatenate([slots, order[: n - len(slots)]])
-    rows, columns = linear_sum_assignment(cost[:, slots])
-    owner = np.empty(n, dtype=np.intp)
-    owner[rows] = slots[columns]
-    return float(cost[rows, slots[columns]].sum()), owner

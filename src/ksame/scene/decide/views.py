@@ -16,7 +16,7 @@ from ksame.heads.surrogate import tone_of
 from ksame.models import Recogniser, five_points
 from ksame.scene.decide.counting import PersonConfirmation
 from ksame.scene.decide.neutral import neutral_of
-from ksame.scene.decide.subject import Subject, View
+from ksame.scene.decide.subject import Piece, Subject, View
 from ksame.scene.media import Frame
 from ksame.scene.track import People
 from ksame.scene.track.tracks import Track, Tracks
@@ -66,10 +66,10 @@ class FileViews:
     confirmed: set[str]
 
     def stored(self, folder: Path) -> FileViews:
-        """Return the same with the pixels of all views in a folder."""
+        """Return the same with the pieces of all views in a folder."""
         folder.mkdir(parents=True, exist_ok=True)
         views = {
-            name: tuple(view.stored(folder / f"{name}-{i}.npy") for i, view in enumerate(taken))
+            name: tuple(view.stored(folder / f"{name}-{i}.npz") for i, view in enumerate(taken))
             for name, taken in self.views.items()
         }
         return replace(self, views=views)
@@ -154,4 +154,5 @@ def _view(pixels: ByteArray, mesh: FloatArray, neutral: FloatArray, recogniser: 
         size = tuple(max(1, round(side * factor)) for side in part.shape[1::-1])
         part = np.asarray(cv2.resize(part, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
         points = points * factor
-    return View(np.ascontiguousarray(part), points, neutral, recogniser.embed(part, five_points(points)))
+    piece = Piece(np.ascontiguousarray(part), points, neutral)
+    return View(piece, recogniser.embed(part, five_points(points)))

@@ -29,12 +29,14 @@ class OutputFrame:
     pixels: Pixels
     native: VideoFrame | None = None
     touched: NDArray[np.bool_] | None = None
+    window: tuple[slice, slice] | None = None  # of the frame, where the pixels and what is touched are a part only
 
 
 class FrameConverter:
     """Makes frames of one pixel format and colour space, or RGB where ``colours`` is None."""
 
     def __init__(self, media: Media, pixel_format: str, colours: ColourSpace | None) -> None:
+        self._size = media.size
         self._source = None if media.stream is None else media.stream.colours
         self._orientation = media.orientation
         self._pixel_format = pixel_format
@@ -42,21 +44,30 @@ class FrameConverter:
         self._from_rgb = VideoReformatter()
         self._from_native = VideoReformatter()
 
-    def convert(self, frame: OutputFrame) -> VideoFrame:
-        """Return the frame to be encoded."""
+    def needed(self, frame: OutputFrame) -> OutputFrame:
+        """Return what is needed of a frame, copied: frames that wait for the encoder take less memory."""
         if frame.native is None or frame.touched is None or self._colours is None or self._source is None:
-            return self._converted_rgb(frame.pixels)
-        source = reformat(self._from_native, frame.native, self._pixel_format, self._source, self._colours)
-        merged = VideoFrame(frame.pixels.shape[1], frame.pixels.shape[0], self._pixel_format)
+            return OutputFrame(frame.pixels)
         window = _window(frame.touched)
-        changed = None if window is None else self._converted_rgb(frame.pixels[window])
+        return OutputFrame(frame.pixels[window].copy(), frame.native, frame.touched[window].copy(), window)
+
+    def convert(self, frame: OutputFrame) -> VideoFrame:
+        """Return the frame to be encoded, of one that :meth:`needed` returned."""
+        if frame.native is None or frame.touched is None or frame.window is None or self._source is None:
+            return self._converted_rgb(frame.pixels)
+        changed = self._converted_rgb(frame.pixels) if frame.pixels.size else None
+        source = reformat(
+            self._from_native, frame.native, self._pixel_format, self._source, self._colours or self._source
+        )
+        merged = VideoFrame(*self._size, self._pixel_format)
         for number in range(len(merged.planes)):
             values = plane_values(merged, number)
             values[:] = orient(plane_values(source, number), self._orientation)
-            if window is not None and changed is not None:
-                steps = [-(-frame.touched.shape[axis] // values.shape[axis]) for axis in (0, 1)]
-                part = values[tuple(slice(w.start // n, -(-w.stop // n)) for w, n in zip(window, steps, strict=True))]
-                where = _subsampled(frame.touched[window], part.shape, steps)
+            if changed is not None:
+                steps = [-(-length // there) for length, there in zip(self._size[::-1], values.shape, strict=True)]
+                places = (slice(w.start // n, -(-w.stop // n)) for w, n in zip(frame.window, steps, strict=True))
+                part = values[tuple(places)]
+                where = _subsampled(frame.touched, part.shape, steps)
                 np.copyto(part, plane_values(changed, number), where=where)
         return merged
 
@@ -96,14 +107,14 @@ def plane_values(frame: VideoFrame, number: int) -> NDArray[Any]:
     return rows.reshape(plane.height, plane.line_size).view(dtype)[:, : plane.width]
 
 
-def _window(touched: NDArray[np.bool_]) -> tuple[slice, slice] | None:
-    """Return the part of a picture with all touched pixels, and some round it; None where there are none.
+def _window(touched: NDArray[np.bool_]) -> tuple[slice, slice]:
+    """Return the part of a picture with all touched pixels, and some round it; an empty one where there are none.
 
     It begins where values of all planes do, and colours that are spread over neighbours are spread as in the whole.
     """
     left, top, width, height = cv2.boundingRect(touched.view(np.uint8))
     if not width * height:
-        return None
+        return slice(0, 0), slice(0, 0)
     first, last = ((top, left), (top + height, left + width))
     rows, columns = (
         slice(max(0, low // _GRID - 1) * _GRID, min((high // _GRID + 2) * _GRID, length))

@@ -29,7 +29,7 @@ class PhotographWriter:
         self.next_frame = 0
         self._format = picture_format
         self._quality = encoding.quality
-        self._extras = media.extras if isinstance(media, Photograph) else PictureExtras(None, None, 8, None)
+        self._extras = media.read_extras() if isinstance(media, Photograph) else PictureExtras(None, None, 8, None)
         self._exif = _kept_exif(media, encoding) if isinstance(media, Photograph) else b""
         self._deep = self._extras.deep is not None and picture_format in _WITH_16_BITS
         self._frame: OutputFrame | None = None
@@ -48,8 +48,8 @@ class PhotographWriter:
         return tuple(lost)
 
     def write(self, frame: OutputFrame) -> None:
-        """Keep the picture until the end."""
-        self._frame = OutputFrame(frame.pixels.copy(), None, frame.touched)
+        """Keep the picture until the end, itself and not a copy: it must not be changed."""
+        self._frame = OutputFrame(frame.pixels, None, frame.touched)
         self.next_frame += 1
 
     def finish(self, path: Path) -> None:
@@ -105,9 +105,10 @@ class ImageSequenceWriter:
 
 def _kept_exif(media: Photograph, encoding: EncoderConfig) -> bytes:
     """Return the EXIF tags that are to be kept."""
-    kept = Image.Exif()
-    for name in set(media.metadata_keys) & set(encoding.keep_metadata):
-        kept[ExifTags.Base[name].value] = media.exif[ExifTags.Base[name].value]
+    kept, names = Image.Exif(), set(media.metadata_keys) & set(encoding.keep_metadata)
+    exif = media.read_exif() if names else kept
+    for name in names:
+        kept[ExifTags.Base[name].value] = exif[ExifTags.Base[name].value]
     return kept.tobytes() if len(kept) else b""
 
 
@@ -122,6 +123,8 @@ def _with_extras(
     There it is opaque: the border of what is transparent may be the outline of a head. Colours are those that are seen
     on white, so that nothing is published under what is transparent.
     """
+    if deep is None and alpha is None:
+        return pixels
     dtype = np.uint8 if deep is None else np.uint16
     white = np.iinfo(dtype).max
     on_white = pixels.astype(dtype) * dtype(white // 255)

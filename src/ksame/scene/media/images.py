@@ -23,20 +23,30 @@ _NEVER_KEPT = ("Orientation", "GPSInfo", "ExifOffset")
 
 
 class Photograph(Media):
-    """One picture, with its EXIF tags, and in ``extras`` what it has beside 8 bits of red, green and blue."""
+    """One picture. Nothing of it is kept in memory: a batch may have thousands."""
 
     kind = "photograph"
 
     def __init__(self, path: Path) -> None:
         with pictures.open_picture(path) as picture:
-            bits = pictures.bits_per_channel(picture)
             pictures.load_checked(picture, path)
             size = pictures.upright_size(picture)
-            self.exif = picture.getexif()
-            self.extras = pictures.PictureExtras.of(picture, path, bits)
-        names = (ExifTags.TAGS.get(tag, "") for tag in self.exif)
+            names = [ExifTags.TAGS.get(tag, "") for tag in picture.getexif()]
         self.metadata_keys = tuple(name for name in names if name and name not in _NEVER_KEPT)
         super().__init__(path, size, 1, exact=True, rate=_RATE, time_base=1 / _RATE)
+
+    def read_extras(self) -> pictures.PictureExtras:
+        """Read what the picture has beside 8 bits of red, green and blue."""
+        with pictures.open_picture(self.path) as picture:
+            bits = pictures.bits_per_channel(picture)
+            if picture.format not in ("JPEG", "MPO"):  # what is asked of these stands before the pixels
+                picture.load()
+            return pictures.PictureExtras.of(picture, self.path, bits)
+
+    def read_exif(self) -> Image.Exif:
+        """Read the EXIF tags."""
+        with pictures.open_picture(self.path) as picture:
+            return picture.getexif()
 
     def _decode(self, start: int) -> Generator[DecodedFrame, None, None]:
         with pictures.open_picture(self.path) as picture:

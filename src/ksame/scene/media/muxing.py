@@ -32,15 +32,20 @@ _GIF_MIN_DELAY = 2
 
 
 class VideoWriter(Segments):
-    """Writes a recording: segment by segment, then all of them into one file with the sound of the source."""
+    """Writes a recording: segment by segment, then all of them into one file with the sound of the source.
 
-    def __init__(self, media: Media, encoding: EncoderConfig, destination: Path, work: WorkFolder) -> None:
+    With a ``part``, only the segments of these numbers, for a writer that goes on with them.
+    """
+
+    def __init__(
+        self, media: Media, encoding: EncoderConfig, destination: Path, work: WorkFolder, part: range | None = None
+    ) -> None:
         self._encoding = encoding
         self._container = CONTAINERS[destination.suffix.lower()]
         codec = encoding.codec_for(destination, 8 if media.stream is None else media.stream.bits)
         settings = video_settings(codec, encoding, media)
         self.losses = losses(media, settings.bits, encoding, self._container)
-        super().__init__(work, media, settings)
+        super().__init__(work, media, settings, part)
 
     def finish(self, path: Path) -> None:
         """Write the file, and see that all frames arrived in it."""

@@ -110,6 +110,25 @@ class Output:
         _remove(self._temporary)
 
 
+@contextmanager
+def open_part(
+    media: Media, destination: Path, encoding: EncoderConfig, work: WorkFolder, part: range
+) -> Iterator[VideoWriter]:
+    """Give what writes some segments of a recording, by their numbers, into the folder of the work in progress.
+
+    An :class:`Output` that is opened for the same goes on with them; until then several parts may be written at once.
+    """
+    with _output_errors(destination):
+        work.prepare(media, destination, encoding)
+        writer = VideoWriter(media, encoding, destination, work, part)
+        try:
+            yield writer
+            writer.complete()
+        except BaseException:
+            writer.abandon()
+            raise
+
+
 def _writer(media: Media, destination: Path, encoding: EncoderConfig, work: WorkFolder) -> _Writer:
     suffix = destination.suffix.lower()
     if suffix in PICTURE_SUFFIXES:

@@ -34,6 +34,10 @@ _GLOBAL_HEADER = 1 << 22
 """The codec's header stands in that of the container; an AVI file has it among the frames."""
 
 
+SEGMENT = 240
+"""Frames in one segment, by default: what an interruption can cost."""
+
+
 @dataclass(frozen=True)
 class WorkFolder:
     """The folder for the work in progress on one result; it is removed at the end."""
@@ -41,7 +45,7 @@ class WorkFolder:
     path: Path
     resume: bool = False  # go on where an interrupted run stopped; otherwise earlier work is thrown away
     run_key: str = ""  # everything beside source and encoding that decides the pixels, such as options and seed
-    segment_length: int = 240  # frames in one segment: what an interruption can cost
+    segment_length: int = SEGMENT
 
     def prepare(self, media: Media, destination: Path, encoding: EncoderConfig) -> None:
         """Make the folder, or check that the earlier work in it was for the same."""
@@ -98,49 +102,60 @@ class Segment:
 
 
 class Segments:
-    """Frames in, complete segments out; iterating yields those in order."""
+    """Frames in, complete segments out; iterating yields those in order.
 
-    def __init__(self, work: WorkFolder, media: Media, settings: VideoSettings) -> None:
+    With a ``part``, only the segments of these numbers: others may be written elsewhere at the same time.
+    """
+
+    def __init__(self, work: WorkFolder, media: Media, settings: VideoSettings, part: range | None = None) -> None:
         self.settings = settings
         self._folder = work.path
         self._length = work.segment_length
         self._media = media
-        self._n_complete = self._survey()
-        self.next_frame = sum(len(segment.timestamps) for segment in self)
+        self._first = 0 if part is None else part.start
+        self._n_complete = self._survey(part)
+        self.next_frame = self._first * self._length + sum(len(segment.timestamps) for segment in self)
+        self._converter = FrameConverter(media, settings.pixel_format, settings.colours)
         self._encoder: _SegmentEncoder | None = None
         self._thread: EncoderThread[tuple[OutputFrame, Timestamp]] | None = None
 
     def __iter__(self) -> Iterator[Segment]:
-        for number in range(self._n_complete):
+        for number in range(self._first, self._n_complete):
             pairs = json.loads(self._file(number, ".json").read_text(encoding="utf-8"))
             yield Segment(self._file(number, ".nut"), tuple(Timestamp(pts, duration) for pts, duration in pairs))
 
     def _file(self, number: int, suffix: str) -> Path:
         return self._folder / f"{number:06d}{suffix}"
 
-    def _survey(self) -> int:
-        """Count the complete segments and remove all others."""
-        count = 0
-        while self._file(count, ".nut").is_file() and self._file(count, ".json").is_file():
+    def _survey(self, part: range | None) -> int:
+        """Return the first segment that is not complete, and remove what is left of others, unless they are a part."""
+        count = self._first
+        while self._is_complete(count) and (part is None or count < part.stop):
             count += 1
+        if part is not None:
+            return count
         complete = {self._file(n, suffix) for n in range(count) for suffix in (".nut", ".json")}
         for path in set(self._folder.iterdir()) - complete:
             if path.name.lstrip(".").split(".")[0].isdigit() and path.suffix in (".nut", ".json", ".part"):
                 path.unlink()
         return count
 
+    def _is_complete(self, number: int) -> bool:
+        return self._file(number, ".nut").is_file() and self._file(number, ".json").is_file()
+
     def write(self, frame: OutputFrame) -> None:
         """Queue the next frame for the encoder."""
         timestamp = self._media.timestamp(self.next_frame)
         if self._thread is None:
             self._thread = EncoderThread(self._encode, queue_length(self._media.size))
-        self._thread.put((frame, timestamp))
+        self._thread.put((self._converter.needed(frame), timestamp))
         self.next_frame += 1
 
     def _encode(self, item: tuple[OutputFrame, Timestamp]) -> None:
         if self._encoder is None:
             self._encoder = _SegmentEncoder(self._file(self._n_complete, ".nut"), self._media, self.settings)
-        self._encoder.encode(*item)
+        frame, timestamp = item
+        self._encoder.encode(self._converter.convert(frame), timestamp)
         if len(self._encoder.timestamps) == self._length:
             self._complete(self._encoder)
 
@@ -182,15 +197,13 @@ class _SegmentEncoder:
         self._container = av.open(self._file, mode="w", format="nut", container_options={"fflags": "+bitexact"})
         self._counts_frames = settings.counts_frames
         self._stream = add_video_stream(self._container, media, settings)
-        self._converter = FrameConverter(media, settings.pixel_format, settings.colours)
 
-    def encode(self, frame: OutputFrame, timestamp: Timestamp) -> None:
-        converted = self._converter.convert(frame)
+    def encode(self, frame: VideoFrame, timestamp: Timestamp) -> None:
         self.timestamps.append(timestamp)
         first = self.timestamps[0].pts
-        converted.pts = len(self.timestamps) - 1 if self._counts_frames else timestamp.pts - first
-        converted.time_base = self._stream.codec_context.time_base
-        self._container.mux(self._stream.encode(converted))
+        frame.pts = len(self.timestamps) - 1 if self._counts_frames else timestamp.pts - first
+        frame.time_base = self._stream.codec_context.time_base
+        self._container.mux(self._stream.encode(frame))
 
     def complete(self) -> None:
         self._container.mux(self._stream.encode(None))

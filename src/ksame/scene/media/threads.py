@@ -9,11 +9,11 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-_QUEUE_BYTES = 1 << 26
+_QUEUE_BYTES = 1 << 25
 
 
 def queue_length(size: tuple[int, int]) -> int:
-    """Return how many frames may wait: eight small ones, one of 8K."""
+    """Return how many frames may wait: eight small ones, one of 4K."""
     return max(1, min(8, _QUEUE_BYTES // (3 * size[0] * size[1])))
 
 
@@ -55,7 +55,7 @@ class EncoderThread(Generic[T]):
 
     def put(self, item: T) -> None:
         """Queue an item; wait while the queue is full."""
-        while self._waiting and (len(self._waiting) > self._n_waiting or self._waiting[0].done()):
+        while self._waiting and (len(self._waiting) >= self._n_waiting or self._waiting[0].done()):
             self._waiting.popleft().result()
         self._waiting.append(self._pool.submit(self._run, item))
 

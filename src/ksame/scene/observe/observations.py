@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import builtins
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,9 @@ from ksame.models import Face, FaceDetector
 from ksame.scene.media import Frame
 from ksame.scene.observe.config import DetectorConfig
 from ksame.scene.observe.cuts import CutFinder
-from ksame.scene.observe.detect import Search, schedule, search
+from ksame.scene.observe.detect import Map, Search, schedule, search
 from ksame.scene.observe.portraits import N_LOOK, look_of
 from ksame.scene.observe.rows import RowBuffer
-
-Map: TypeAlias = Callable[..., Iterable[Any]]
-"""Applies a function to independent items, in order: the built-in ``map``, or an executor's."""
 
 _BOX, _SCORE, _LANDMARKS, _LOOK = slice(0, 4), 4, slice(5, 15), slice(15, 15 + N_LOOK)
 _WIDTH = 15 + N_LOOK
@@ -97,8 +94,10 @@ def observe(
     file : Path, optional
         Where the detections are kept; in memory by default.
     map : callable
-        Searches several keyframes at a time. The result does not depend on it.
+        Searches several keyframes at a time, or parts of a photograph. The result does not depend on it.
     """
+    # One of both only: tasks of an executor must not wait for others of it.
+    map_keyframes, map_parts = (builtins.map, map) if still else (map, builtins.map)
     detector, finder = FaceDetector(), CutFinder()
     buffer = RowBuffer(_WIDTH, file)
     keyframes: list[int] = []
@@ -107,11 +106,11 @@ def observe(
     batch: list[_Keyframe] = []
 
     def search_one(key: _Keyframe) -> tuple[list[NDArray[np.float32]], float]:
-        faces, min_side = search(detector, key.rgb, key.how, config)
+        faces, min_side = search(detector, key.rgb, key.how, config, map_parts)
         return [_row(key.rgb, face) for face in faces], min_side
 
     def flush() -> None:
-        for key, (rows, min_side) in zip(batch, map(search_one, batch), strict=True):
+        for key, (rows, min_side) in zip(batch, map_keyframes(search_one, batch), strict=True):
             for row in rows:
                 buffer.append(row)
             keyframes.append(key.frame)

@@ -20,6 +20,7 @@ from ksame.scene.render.filling import outline_of, window_of
 from ksame.scene.render.renderer import Renderer
 
 _EDGE = np.ones((7, 7), np.uint8)  # masks round outlines in their own ways, by a pixel or two
+_STRIP = 256  # rows that are compared at a time, by choice: large frames take less memory
 _MASK_SPREAD = 4  # pixels beyond its outline that a mask may change, the edge included
 Part = tuple[tuple[slice, slice], NDArray[np.bool_]]
 """A window of a frame, and the pixels in it that are meant."""
@@ -36,7 +37,11 @@ def changed_region(renderer: Renderer, frame: Frame, rendered: ByteArray) -> NDA
     if rendered is frame.pixels:
         return np.zeros(rendered.shape[:2], dtype=bool)
     none = (0.0, 0.0, 0.0)
-    changed = np.asarray(cv2.inRange(cv2.absdiff(rendered, frame.pixels), none, none)) == 0  # quicker than any()
+    changed = np.empty(rendered.shape[:2], dtype=bool)
+    for top in range(0, len(changed), _STRIP):
+        rows = slice(top, top + _STRIP)
+        # quicker than any()
+        np.equal(cv2.inRange(cv2.absdiff(rendered[rows], frame.pixels[rows]), none, none), 0, out=changed[rows])
     outlines = renderer.plan(frame.index, frame.time).outlines
     if outlines:
         changed |= cv2.dilate(taken_away(changed.shape, outlines).view(np.uint8), _EDGE).view(bool)

@@ -71,6 +71,11 @@ def render_frames(
             neighbours = _neighbours(block.keys, made, place)
             begun.append((frame, executor.submit(_compose, renderer, frame, neighbours)))
 
+    def next_composed() -> tuple[Frame, ByteArray]:
+        """Return the first frame that was begun; nothing here holds it any more."""
+        frame, task = begun.popleft()
+        return frame, task.result()
+
     try:
         for block, after in _blocks(frames):
             keys = _keys(renderer, block, after)
@@ -82,14 +87,12 @@ def render_frames(
             waiting.append(_Block(block, keys, finished))
             if len(waiting) > 1:
                 compose_block()
-            while len(begun) > max(2, len(block)):
-                frame, task = begun.popleft()
-                yield frame, task.result()
+            while len(begun) > len(block):
+                yield next_composed()
         while waiting:
             compose_block()
         while begun:
-            frame, task = begun.popleft()
-            yield frame, task.result()
+            yield next_composed()
     finally:
         for left in waiting:
             for heads in left.finished.values():

@@ -15,6 +15,7 @@ from ksame.errors import InputError
 from ksame.models import SFace
 from ksame.progress import Progress, silent
 from ksame.scene.media import Frame
+from ksame.scene.memory import give_back_memory
 from ksame.scene.observe import DetectorConfig, Map, Observations, observe
 from ksame.scene.observe.confirm import Verdict
 from ksame.scene.observe.mesh import Decoded, FaceMesher
@@ -83,6 +84,7 @@ def find_tracks(
     growing = None if work is None else begin(work)
     file = None if growing is None else growing / "detections.rows"
     seen = observe(progress(frames(0), "detecting faces"), size, tracker.detector, still=still, file=file, map=map)
+    give_back_memory()
     recogniser = recogniser or SFace()
     tracks: list[Growing] = []
     waiting: list[Growing] = []

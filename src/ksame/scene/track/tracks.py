@@ -6,7 +6,7 @@ Points are those of :class:`ksame.models.Mesh`: x and y in pixels of the frame, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,18 @@ class Track:
     def end(self) -> int:
         """The number of the frame after the last."""
         return self.first + len(self)
+
+    def without_meshes(self) -> Track:
+        """Return the boxes only; the rest takes no memory."""
+        n = len(self)
+        return replace(
+            self,
+            boxes=np.array(self.boxes),
+            points=np.broadcast_to(np.float32(np.nan), (n, N_POINTS, 3)),
+            blendshapes=np.broadcast_to(np.float32(0), self.blendshapes.shape),
+            poses=np.broadcast_to(np.float32(0), self.poses.shape),
+            source=np.array(self.source),
+        )
 
     def meshed(self) -> NDArray[np.bool_]:
         """Tell which frames have a mesh, (n_frames,)."""
@@ -136,6 +148,10 @@ class Tracks:
         """Names of those who are perhaps nobody: none of their tracks is confirmed, and they have at least one."""
         confirmed = {track.person for track in self.tracks if track.confirmed}
         return frozenset(track.person for track in self.tracks) - confirmed
+
+    def without_meshes(self) -> Tracks:
+        """Return the same without meshes and expressions, all in memory: a small part of it, and no file is open."""
+        return replace(self, tracks=tuple(track.without_meshes() for track in self.tracks))
 
     def of(self, person: str) -> Sequence[Track]:
         """Return the tracks of a person."""

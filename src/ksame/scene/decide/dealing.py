@@ -1,0 +1,101 @@
+"""Deal people out to faces: how surrogates are searched for, and who gets which at the least cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksame.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """How surrogates are searched for; all by choice.
+
+    Attributes
+    ----------
+    year, tone : float
+        What a year of difference in age costs, and one unit of skin tone (log brightness), in cosines.
+    sharpness : float
+        How much more the worst-off count than the others: the exponent of costs that are added.
+    swaps : int
+        Tries to better a choice of candidates.
+    screened : int
+        People in whose views candidates are screened.
+    block : int
+        Groups that are searched for together.
+    candidates : int
+        Drawn for every group, and again for a group whose members are still recognised.
+    draws : int
+        How often candidates are drawn for a group at most, before somebody in it is moved or masked.
+    tries : int
+        Faces that are judged for a group out of each draw.
+    at_a_time : int
+        People who are judged before a face is given up for good.
+    exchanges : int
+        People who are asked to take the place of somebody who leaves a group.
+    """
+
+    year: float = 0.006
+    tone: float = 0.3
+    sharpness: float = 8.0
+    swaps: int = 300
+    screened: int = 3
+    block: int = 6
+    candidates: int = 12
+    draws: int = 8
+    tries: int = 16
+    at_a_time: int = 4
+    exchanges: int = 8
+
+
+SEARCH = SearchConfig()
+
+
+def deal(cost: FloatArray, n_groups: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Choose ``n_groups`` columns and deal the rows out to them in equal shares, at the least total cost.
+
+    Parameters
+    ----------
+    cost : ndarray of shape (n_people, n_candidates)
+
+    Returns
+    -------
+    chosen : ndarray of shape (n_groups,)
+        Columns.
+    owner : ndarray of shape (n_people,)
+        Index into ``chosen``; each occurs ``n_people // n_groups`` times, a few once more.
+
+    Examples
+    --------
+    >>> cost = np.array([[0.0, 1, 5], [0, 1, 5], [1, 0, 5], [1, 0, 5]])
+    >>> chosen, owner = deal(cost, 2, np.random.default_rng(0))
+    >>> sorted(chosen.tolist()), chosen[owner].tolist()
+    ([0, 1], [0, 0, 1, 1])
+    """
+    weights = np.exp(SEARCH.sharpness * cost)
+    chosen = np.argsort(weights.sum(axis=0), kind="stable")[:n_groups]
+    total, owner = _assign(weights[:, chosen])
+    for _ in range(SEARCH.swaps if cost.shape[1] > n_groups else 0):
+        trial = chosen.copy()
+        trial[rng.integers(n_groups)] = rng.choice(np.setdiff1d(np.arange(cost.shape[1]), chosen))
+        new_total, new_owner = _assign(weights[:, trial])
+        if new_total < total:
+            total, owner, chosen = new_total, new_owner, trial
+    return chosen, owner
+
+
+def _assign(cost: FloatArray) -> tuple[float, NDArray[np.intp]]:
+    """Deal rows out to all columns in equal shares; return the total cost and the column of each row."""
+    from scipy.optimize import linear_sum_assignment
+
+    n, groups = cost.shape
+    slots = np.repeat(np.arange(groups), n // groups)
+    order = np.argsort(cost.sum(axis=0), kind="stable")
+    slots = np.concatenate([slots, order[: n - len(slots)]])
+    rows, columns = linear_sum_assignment(cost[:, slots])
+    owner = np.empty(n, dtype=np.intp)
+    owner[rows] = slots[columns]
+    return float(cost[rows, slots[columns]].sum()), owner

@@ -1,0 +1,102 @@
+"""Large photographs and frames: what is held in memory, and that parts are worked on several at a time."""
+
+import resource
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import ksame
+from ksame.models import FaceDetector
+from ksame.scene.media import open_media
+from ksame.scene.media.conversion import FrameConverter, OutputFrame
+from ksame.scene.media.images import Photograph
+from ksame.scene.observe import DetectorConfig, observe
+
+SAMPLES = files("ksame.data") / "samples"
+_READ = """
+import resource, sys
+from pathlib import Path
+from ksame.pictures import read_rgb
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+read_rgb(Path(sys.argv[1]))
+before = peak()
+pixels = read_rgb(Path(sys.argv[2]))
+print((peak() - before) / (pixels.size / 3))
+"""
+
+
+def sample(name: str, side: int) -> np.ndarray:
+    with Image.open(str(SAMPLES / name)) as picture:
+        return np.asarray(picture.convert("RGB").resize((side, side)))
+
+
+@pytest.mark.skipif(
+    resource.getrusage(resource.RUSAGE_SELF).ru_maxrss == 0, reason="nobody says how much memory it was"
+)
+def test_a_large_picture_is_read_with_little_more_memory_than_pillow_and_the_result_take(tmp_path):
+    """Pillow takes four bytes for a pixel, the result three."""
+    for name, side in (("small.bmp", 16), ("large.bmp", 3000)):
+        Image.new("RGB", (side, side)).save(tmp_path / name)
+    command = [sys.executable, "-c", _READ, str(tmp_path / "small.bmp"), str(tmp_path / "large.bmp")]
+    bytes_per_pixel = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert bytes_per_pixel < 10
+
+
+def test_tiles_of_a_large_picture_go_through_map():
+    picture = np.zeros((2200, 2200, 3), np.uint8)
+    picture[100:500, 100:500] = sample("f00.jpg", 400)
+    tiles = []
+
+    def counting(function, items):
+        taken = list(items)
+        tiles.append(len(taken))
+        return map(function, taken)
+
+    detector = FaceDetector()
+    plain, several = detector.detect(picture), detector.detect(picture, map=counting)
+    assert [face.box for face in plain] == [face.box for face in several]
+    assert plain
+    assert tiles[0] == 4
+
+
+def test_a_photograph_is_searched_by_all_threads_and_nothing_waits_for_itself():
+    """One thread is enough: a task that waited for another of the same executor would wait for ever."""
+    pixels = np.zeros((2000, 2000, 3), np.uint8)
+    pixels[100:500, 100:500] = sample("f00.jpg", 400)
+    frames = [ksame.scene.media.Frame(0, 0.0, pixels)]
+    alone = observe(frames, (2000, 2000), DetectorConfig(), still=True)
+    with ThreadPoolExecutor(1) as pool:
+        pooled = observe(frames, (2000, 2000), DetectorConfig(), still=True, map=pool.map)
+    np.testing.assert_array_equal(alone.rows, pooled.rows)
+    assert len(alone.rows)
+
+
+def test_a_photograph_is_decoded_once_for_detecting_and_meshing(tmp_path, monkeypatch):
+    Image.fromarray(sample("f00.jpg", 240)).save(tmp_path / "a.png")
+    decoded = []
+    decode = Photograph._decode
+    monkeypatch.setattr(Photograph, "_decode", lambda self, start: decoded.append(start) or decode(self, start))
+    ksame.deidentify_media(tmp_path / "a.png", tmp_path / "b.png", seed=1)
+    assert decoded == [0, 0, 0], "once for detecting, for reading faces and for writing"
+
+
+def test_frames_that_wait_for_the_encoder_hold_only_what_was_touched():
+    media = open_media(SAMPLES / "two-people.mp4", "refuse")
+    frame = next(iter(media.frames()))
+    touched = np.zeros(frame.pixels.shape[:2], bool)
+    touched[40:60, 32:64] = True
+    converter = FrameConverter(media, "yuv420p", media.stream.colours)
+    held = converter.needed(OutputFrame(frame.pixels, frame.native, touched))
+    assert held.pixels.base is None
+    assert held.pixels.shape[:2] == held.touched.shape
+    assert held.pixels.size < frame.pixels.size / 4
+    nothing = converter.needed(OutputFrame(frame.pixels, frame.native, np.zeros_like(touched)))
+    assert nothing.pixels.size == 0
+    assert converter.convert(nothing).width == media.size[0]
+    whole = converter.needed(OutputFrame(frame.pixels))
+    assert whole.pixels is frame.pixels
