@@ -45,7 +45,8 @@ class ReleaseOptions:
     container : str, optional
         For recordings in a folder, such as "mp4".
     tracks : Path, optional
-        Who is where in one file: read if it exists, otherwise written, to be edited. As secret as the originals.
+        Who is where, a file or for several files a folder: read if it exists, otherwise written, to be edited. As
+        secret as the originals.
     review : Path, optional
         A picture of everyone before and after. It shows originals.
     link_table : Path, optional

@@ -115,7 +115,9 @@ def track_file(run: StageRun, file: JobFile) -> None:
     """Find everyone in one file, unless a person has said who is where."""
     run.check(file)
     media = file.media
-    if run.job.tracks is not None and run.job.tracks.exists():
+    if run.job.edited:
+        if not (run.job.tracks_of(file.source) or file.source).exists():
+            raise InputError(f"{file}: it has no tracks in {run.job.tracks}. Name a folder that is empty to look anew.")
         return
     key = key_of(file.fingerprint, asdict(run.config.tracker), __version__)
     folder = run.store.place(TRACKS, file.number)
@@ -141,8 +143,9 @@ def track_file(run: StageRun, file: JobFile) -> None:
 
 def cast_of(run: StageRun, file: JobFile) -> Tracks:
     """Return who is where in a file, as it was found or as a person has edited it."""
-    if run.job.tracks is not None and run.job.tracks.exists():
-        return tracks_for(run.job.tracks, file.media)
+    edited = run.job.tracks_of(file.source)
+    if edited is not None and edited.exists():
+        return tracks_for(edited, file.media)
     cast = load_tracks(run.store.place(TRACKS, file.number))
     if cast is None:
         raise InputError(f"{file}: its tracks are gone from {run.store.folder}. Run again.")
@@ -154,6 +157,15 @@ def view_file(run: StageRun, file: JobFile) -> FileViews:
     run.check(file)
     views = file_views(Frames(file.media), cast_of(run, file), run.tools.judge, run.config)
     return views.stored(run.store.place(VIEWS, file.number).absolute())
+
+
+def renderer_for(run: StageRun, cast: Tracks, decisions: Mapping[str, Decision]) -> Renderer:
+    """Return what renders the frames of one file."""
+    config = run.config
+    regions = [rectangle(*region) for region in config.regions]
+    network = None if METHODS[config.method].masks else finisher(config.device)
+    mask = Mask(config.masking, config.level)
+    return Renderer(cast, decisions, mask, config.span, regions, run.store.seed, network)
 
 
 def write_file(run: StageRun, task: WriteTask) -> FileResult:
@@ -169,10 +181,7 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     if may_replace and file.output.exists():  # it may have got its name before the interruption, or not
         shutil.rmtree(out, ignore_errors=True)
     config, cast = run.config, cast_of(run, file)
-    regions = [rectangle(*region) for region in config.regions]
-    network = None if METHODS[config.method].masks else finisher(config.device)
-    mask = Mask(config.masking, config.level)
-    renderer = Renderer(cast, decisions, mask, config.span, regions, run.store.seed, network)
+    renderer = renderer_for(run, cast, decisions)
     folder = WorkFolder(out, resume=True, run_key=key)
     with Output(file.media, file.output, config.encoding, folder, force=run.job.force or may_replace) as output:
         begin = output.next_frame
