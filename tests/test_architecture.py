@@ -47,6 +47,7 @@ ORDER = (
     "vault",
     "bench",
     "app",
+    "studio",
     "__main__",
 )
 """Top to bottom: a room may import itself and what comes before it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def draw(tracks: Tracks, box: tuple[float, float, float, float], first: int, las
     if not (width > 0 and height > 0 and inside):
         raise UsageError(f"A box must lie in the picture of {tracks.size[0]} x {tracks.size[1]} pixels. Got {box}.")
     n = last - first + 1
-    arrays = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in SHAPES.items()}
+    arrays: dict[str, Any] = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in SHAPES.items()}
     arrays["boxes"][:] = box
     arrays["points"][:] = np.nan
     arrays["source"][:] = Source.ADDED
