@@ -1,0 +1,271 @@
+// A project: its files, its settings, its jobs. What only photographs and video have is in scene.js.
+import { ask, busy, bytes, complain, el, fill, say, sure, upload } from "./dom.js";
+import { settingsCard } from "./settings.js";
+import { peopleCard, previewCard } from "./scene.js";
+
+const ZONES = {
+  scene: [["media", "Photographs or video", "Drop photographs or recordings here, or choose them.", false]],
+  faces: [
+    ["faces", "Pictures of faces", "Drop a folder here, or choose it. Sub-folders say who is who, or a labels.csv with the columns file and subject.", true],
+    ["labels", "Labels (optional)", "A labels.csv with the columns file, subject, and labels such as gender.", false],
+  ],
+  audit: [
+    ["originals", "Pictures before", "Drop the folder of originals here, or choose it.", true],
+    ["released", "Pictures after", "Drop the folder of released pictures here, or choose it. Files of one name belong together.", true],
+  ],
+};
+const STATES = {
+  running: ["running", ""], done: ["done", ""], withheld: ["done, look at what is listed", "warn"],
+  interrupted: ["interrupted", "warn"], failed: ["failed", "bad"],
+};
+const TITLES = { find: "Looking for people", run: "Release", audit: "Audit" };
+
+export async function openProject(main, id) {
+  const [choices, view] = await Promise.all([ask("GET", "/choices"), ask("GET", `/projects/${id}`)]);
+  const page = { id, choices, view, people: [], uploading: null, alive: true, path: `/projects/${id}` };
+  const { kind } = view.project;
+  const cards = Object.fromEntries(["head", "files", "people", "settings", "preview", "run", "end"].map((name) => [name, el("section", { id: name })]));
+  const shown = kind === "scene" ? Object.keys(cards) : ["head", "files", "settings", "run", "end"];
+  fill(main, shown.map((name) => cards[name]));
+
+  page.running = () => page.view.jobs.find((job) => job.state === "running");
+  page.draw = (name) => fill(cards[name], DRAW[name](page));
+  page.drawAll = () => shown.forEach(page.draw);
+  page.change = async (body) => page.take(await ask("PATCH", page.path, body));
+  page.take = async (next) => {
+    const last = page.view;
+    page.view = next;
+    const differ = (...keys) => keys.some((key) => JSON.stringify(key(last)) !== JSON.stringify(key(next)));
+    const jobs = (each) => each.jobs.map((job) => [job.number, job.state]);
+    const tracks = (each) => [each.found, each.undo, each.project.files];
+    if (differ(tracks, jobs) && kind === "scene") await readPeople(page);
+    if (differ((each) => each.project.files, jobs)) page.draw("files");
+    if (differ((each) => each.project.name)) page.draw("head");
+    if (kind === "scene" && differ(tracks, jobs, (each) => each.project.wishes)) page.draw("people");
+    if (differ((each) => each.project.settings, (each) => each.project.files, jobs)) page.draw("settings");
+    if (kind === "scene" && differ(tracks, jobs, (each) => each.project.settings, (each) => each.project.wishes)) page.stale?.();
+    if (differ((each) => each.jobs, tracks)) page.draw("run");
+  };
+  page.refresh = async () => page.take(await ask("GET", page.path));
+
+  if (kind === "scene") await readPeople(page);
+  page.drawAll();
+  const poll = async () => {
+    while (page.alive) {
+      await new Promise((wake) => setTimeout(wake, page.running() ? 500 : 3000));
+      if (!page.alive || document.hidden || page.uploading) continue;
+      try {
+        await page.refresh();
+        page.lost = false;
+      } catch (error) {
+        if (!page.lost && page.alive) complain(error);
+        page.lost = true;
+      }
+    }
+  };
+  poll();
+  return () => { page.alive = false; };
+}
+
+async function readPeople(page) {
+  const looking = page.running()?.action === "find";
+  page.people = page.view.found && !looking ? await ask("GET", `${page.path}/people`) : [];
+}
+
+const DRAW = { head: headCard, files: filesCard, people: peopleCard, settings: settingsCard, preview: previewCard, run: runCard, end: endCard };
+
+function headCard(page) {
+  const { project } = page.view;
+  document.title = `${project.name} – ksame studio`;
+  const name = el("input", { type: "text", id: "name", value: project.name, maxLength: 200, "aria-label": "Name of the project",
+    change: () => name.value.trim() && page.change({ name: name.value.trim() }).catch(complain) });
+  return [el("p", {}, el("a", { href: "#/" }, "All projects")),
+    el("h1", {}, project.name),
+    el("details", { id: "rename" }, el("summary", {}, "Rename"), name),
+    el("p.quiet.small", {}, `Kept in ${page.view.folder}`)];
+}
+
+function title(number, text) {
+  return el("h2", {}, el("span.step", { "aria-hidden": "true" }, String(number)), text);
+}
+
+function filesCard(page) {
+  const { project } = page.view;
+  const waits = Boolean(page.running());
+  return el("div.card", {}, title(1, "Files"),
+    el("div.grid", {}, ZONES[project.kind].map((zone) => dropZone(page, zone, waits))),
+    el("p.small", { id: "uploading", "aria-live": "polite" }, page.uploading || ""),
+    el("div", { id: "upload-errors" }),
+    fileList(page, waits),
+    project.kind === "scene" ? el("div.row", {}, findButton(page, waits)) : null);
+}
+
+function findButton(page, waits) {
+  const again = page.view.found;
+  const none = !page.view.project.files.length;
+  return [el(again ? "button" : "button.main", { type: "button", id: "find", disabled: waits || none,
+    click: (event) => busy(event.currentTarget, async () => {
+      if (again && page.view.undo && !(await sure("Look again?", "Your corrections are forgotten.", "Look again"))) return;
+      await start(page, "find");
+    }) }, again ? "Look for people again" : "Look for people"),
+  none ? el("span.quiet.small", {}, "Add files first.") : null];
+}
+
+function dropZone(page, [role, label, text, folder], waits) {
+  const input = el("input", { type: "file", id: `input-${role}`, multiple: role !== "labels", hidden: true, webkitdirectory: folder,
+    accept: role === "labels" ? ".csv" : null, change: () => send(page, role, [...input.files].map((file) => [file.webkitRelativePath || file.name, file])) });
+  const zone = el("div.drop", {
+    dragover: (event) => { event.preventDefault(); zone.classList.add("over"); },
+    dragleave: () => zone.classList.remove("over"),
+    drop: async (event) => {
+      event.preventDefault();
+      zone.classList.remove("over");
+      if (!waits) send(page, role, await dropped(event.dataTransfer));
+    },
+  }, el("h3", {}, label), el("p.quiet.small", {}, text), input,
+  el("button", { type: "button", id: `choose-${role}`, disabled: waits, click: () => input.click() }, folder ? "Choose a folder" : "Choose files",
+    el("span.small.quiet", {}, ` (at most ${bytes(page.choices.max_upload)} each)`)));
+  return zone;
+}
+
+/** All files that were dropped, those in folders too. */
+async function dropped(data) {
+  const found = [];
+  const walk = async (entry, above) => {
+    const name = above ? `${above}/${entry.name}` : entry.name;
+    if (entry.isFile) found.push([name, await new Promise((done, fail) => entry.file(done, fail))]);
+    else {
+      const reader = entry.createReader();
+      for (;;) {
+        const part = await new Promise((done, fail) => reader.readEntries(done, fail));
+        if (!part.length) break;
+        for (const each of part) await walk(each, name);
+      }
+    }
+  };
+  const entries = [...data.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  for (const entry of entries) await walk(entry, "");
+  return entries.length ? found : [...data.files].map((file) => [file.name, file]);
+}
+
+async function send(page, role, files) {
+  const errors = [];
+  files.sort(([a], [b]) => (a < b ? -1 : 1));
+  const wanted = files.filter(([name]) => !name.split("/").pop().startsWith("."));
+  for (const [index, [name, file]] of wanted.entries()) {
+    const tell = (share) => {
+      page.uploading = `Uploading ${index + 1} of ${wanted.length}: ${name}, ${Math.round(100 * share)} %`;
+      const line = document.getElementById("uploading");
+      if (line) line.textContent = page.uploading;
+    };
+    tell(0);
+    const table = role === "faces" && name.toLowerCase().endsWith("labels.csv");
+    try {
+      if (file.size > page.choices.max_upload) throw new Error(`${name}: too large. At most ${bytes(page.choices.max_upload)} can be sent.`);
+      await upload(`${page.path}/files?role=${table ? "labels" : role}&name=${encodeURIComponent(name)}`, file, tell);
+    } catch (error) {
+      errors.push(error.message);
+    }
+  }
+  page.uploading = null;
+  await page.refresh().catch(complain);
+  page.draw("files");
+  if (errors.length) {
+    fill(document.getElementById("upload-errors"), el("div.note.bad", { role: "alert" }, el("p", {}, `${errors.length} of ${wanted.length} files were not taken.`),
+      el("ul", {}, errors.slice(0, 20).map((text) => el("li", {}, text)))));
+  } else say(`${wanted.length} files added.`);
+}
+
+function fileList(page, waits) {
+  const { files } = page.view.project;
+  if (!files.length) return null;
+  return el("details", { id: "file-list", open: files.length < 8 }, el("summary", {}, `${files.length} files`),
+    el("ul.plain.scroll", { tabindex: "0", "aria-label": "Files" }, files.map((file) => el("li.row.between", {},
+      el("span", {}, file.name, el("span.quiet.small", {}, ` ${about(file)}`)),
+      el("button", { type: "button", id: `remove-${file.role}-${file.number}`, disabled: waits, "aria-label": `Remove ${file.name}`,
+        click: (event) => busy(event.currentTarget, async () => { await ask("DELETE", `${page.path}/files/${file.number}`); await page.refresh(); }) }, "Remove")))));
+}
+
+function about(file) {
+  if (file.kind === "table") return `table, ${bytes(file.size)}`;
+  const time = file.kind === "video" ? `, about ${file.n_frames} frames` : "";
+  const role = ["originals", "released"].includes(file.role) ? `${file.role === "originals" ? "before" : "after"}, ` : "";
+  return `${role}${file.width} × ${file.height}${time}, ${bytes(file.size)}`;
+}
+
+async function start(page, action, source) {
+  const from = source === undefined ? "" : `&source=${source}`;
+  await ask("POST", `${page.path}/jobs?action=${action}${from}`);
+  await page.refresh();
+  document.getElementById("run").scrollIntoView({ block: "nearest" });
+}
+
+function runCard(page) {
+  const { project, jobs, found } = page.view;
+  const waits = Boolean(page.running());
+  const ready = project.kind === "scene" ? found : project.files.length > 0;
+  const word = project.kind === "audit" ? "Audit" : "Release";
+  const step = { scene: 5, faces: 3, audit: 3 }[project.kind];
+  return el("div.card", {}, title(step, word === "Audit" ? "Audit" : "Run and download"),
+    el("p.quiet", {}, "You may close this page: a job goes on as long as ksame studio runs, and what was done is here again later."),
+    el("div.row", {},
+      el("button.main", { type: "button", id: "start", disabled: waits || !ready, click: (event) => busy(event.currentTarget, () => start(page, "run")) }, word),
+      ready ? null : el("span.quiet.small", {}, project.kind === "scene" ? "Look for people first." : "Add files first.")),
+    jobs.map((job) => jobCard(page, job)));
+}
+
+function jobCard(page, job) {
+  const [words, tone] = STATES[job.state];
+  const say_ = (verb) => (event) => busy(event.currentTarget, async () => { await ask("POST", `${page.path}/jobs/${job.number}/${verb}`); await page.refresh(); });
+  const { what, done, total } = job.progress;
+  const known = job.state === "running" && total > 0;
+  const audited = job.action === "run" && page.view.project.kind !== "audit" && ["done", "withheld"].includes(job.state);
+  return el("article.job", { id: `job-${job.number}`, "data-state": job.state, "aria-labelledby": `job-${job.number}-title` },
+    el("div.row.between", {}, el("h3", { id: `job-${job.number}-title` }, `${TITLES[job.action]} (job ${job.number})`), el(tone ? `span.pill.${tone}` : "span.pill", {}, words)),
+    job.state === "running" ? [
+      el("progress", known ? { max: total, value: done, "aria-label": what } : { "aria-label": what || "starting" }),
+      el("p.small.quiet", { "aria-live": "polite" }, what ? `${what}${known ? `: ${done} of ${total}` : ""}` : "starting …"),
+      el("button", { type: "button", id: `cancel-${job.number}`, click: say_("cancel") }, "Cancel")] : null,
+    ["interrupted", "failed"].includes(job.state) ? el("div.row", {},
+      el("button", { type: "button", id: `resume-${job.number}`, disabled: Boolean(page.running()), click: say_("resume") }, job.state === "failed" ? "Try again" : "Resume")) : null,
+    job.summary.map((text) => el("p", {}, text)),
+    job.at_risk.length ? el("div.note", {}, el("p", {}, el("strong", {}, "Look at these before you publish:")), el("ul", {}, job.at_risk.map((text) => el("li", {}, text)))) : null,
+    job.messages.length ? el(job.state === "failed" ? "div.note.bad" : "div.note", {}, job.messages.map((text) => el("p.small", {}, text))) : null,
+    downloads(page, job),
+    el("details", { id: `command-${job.number}` }, el("summary", {}, "The command for this"), el("code.block", {}, job.command),
+      el("p.small.quiet", {}, `In ${page.view.folder}. The seed is a secret: it repeats the run.`)),
+    el("div.row", {},
+      audited ? el("button", { type: "button", id: `audit-${job.number}`, disabled: Boolean(page.running()), click: (event) => busy(event.currentTarget, () => start(page, "audit", job.number)) }, "Audit this release") : null,
+      job.state === "running" ? null : el("button.bad", { type: "button", id: `delete-${job.number}`, "aria-label": `Delete job ${job.number} and what it wrote`, click: (event) => busy(event.currentTarget, async () => {
+        if (!(await sure("Delete this job?", "What it wrote is deleted too.", "Delete"))) return;
+        await ask("DELETE", `${page.path}/jobs/${job.number}`);
+        await page.refresh();
+      }) }, "Delete")));
+}
+
+function downloads(page, job) {
+  const group = (heading, files) => files.length ? el("div", {}, el("h4", {}, heading), el("ul.plain.scroll", { tabindex: "0", "aria-label": heading }, files.map((file) => {
+    const path = `/api${page.path}/jobs/${job.number}/downloads/${file.number}`;
+    const look = /\.(html|png)$/.test(file.name) ? el("a", { href: `${path}?look=true`, target: "_blank", rel: "noopener" }, "Open") : null;
+    return el("li.row.between", {}, el("span", {}, el("a", { href: path, download: file.name, "data-name": file.name }, file.name),
+      el("span.quiet.small", {}, ` ${bytes(file.size)}${file.about ? `, ${file.about}` : ""}`)), look);
+  }))) : null;
+  return [group("To publish", job.downloads.filter((file) => file.publish)), group("For you alone", job.downloads.filter((file) => !file.publish))];
+}
+
+function endCard(page) {
+  const forget = async (event) => busy(event.currentTarget, async () => {
+    if (!(await sure("Delete the originals?", "The uploaded files and what was found in them are deleted from this machine. What jobs wrote stays.", "Delete the originals"))) return;
+    await ask("DELETE", `${page.path}/files`);
+    await page.refresh();
+  });
+  const remove = async (event) => busy(event.currentTarget, async () => {
+    if (!(await sure("Delete the project?", "Its originals, and everything that was made of them, are deleted from this machine.", "Delete"))) return;
+    await ask("DELETE", page.path);
+    location.hash = "#/";
+  });
+  return el("div.card", {}, el("h2", {}, "When you are done"),
+    el("p.quiet", {}, "The project holds copies of the originals. Delete them when they are no longer needed."),
+    el("div.row", {}, el("button.bad", { type: "button", id: "delete-originals", click: forget }, "Delete the originals"),
+      el("button.bad", { type: "button", id: "delete-project", click: remove }, "Delete the project")));
+}
