@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import Body, Depends, FastAPI, Query, Request
 from fastapi import Path as InPath
 from fastapi.concurrency import contextmanager_in_threadpool, run_in_threadpool
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
@@ -44,6 +45,8 @@ from ksame.studio.state import (
 )
 from ksame.version import __version__
 
+_JPEG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/jpeg": {"schema": {"type": "string"}}}}}
+_ANY: dict[int | str, dict[str, Any]] = {200: {"content": {"*/*": {"schema": {"type": "string"}}}}}
 _Id = Annotated[str, InPath(pattern=r"^[0-9a-f]{16}$", description="Of a project.")]
 _Int = Annotated[int, InPath(ge=0, le=1 << 30)]
 _REPORT = "sandbox allow-popups; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
@@ -52,6 +55,8 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": words}
     for status, words in (
         (400, "What was sent is not what it says it is."),
+        (401, "Without the token, or the cookie that it becomes."),
+        (403, "Another site asks."),
         (404, "There is no such project, file, frame or job."),
         (409, "A job is running, or the disk is gone or full."),
         (413, "Too large."),
@@ -123,6 +128,7 @@ def create_app(root: Path, access: Access) -> FastAPI:
     app.state.studio, app.state.access = studio, access
     app.add_exception_handler(KsameError, _problem)
     app.add_exception_handler(ClientDisconnect, _problem)
+    app.add_exception_handler(RequestValidationError, _misfit)
     _add_projects(app)
     _add_people(app)
     _add_jobs(app)
@@ -136,6 +142,14 @@ def create_app(root: Path, access: Access) -> FastAPI:
 async def _problem(request: Request, error: Exception) -> Response:
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
     return JSONResponse({"detail": str(error)}, status)
+
+
+async def _misfit(request: Request, error: Exception) -> Response:
+    """Say what does not fit the description, without repeating what was sent."""
+    found = error.errors() if isinstance(error, RequestValidationError) else []
+    where = (".".join(str(part)[:60] for part in each["loc"][1:]) for each in found)
+    said = "; ".join(f"{place}: {each['msg']}" for place, each in zip(where, found, strict=True))
+    return JSONResponse({"detail": said[:2000]}, 422)
 
 
 def _add_projects(app: FastAPI) -> None:
@@ -233,7 +247,11 @@ def _add_people(app: FastAPI) -> None:
         wishes = {name: wish for name, wish in found.wishes.items() if name in names}
         return studio.view(studio.projects.change(project, wishes=wishes))
 
-    @app.get("/api/projects/{project}/files/{number}/thumbs/{track}/{frame}", responses=_ERRORS)
+    @app.get(
+        "/api/projects/{project}/files/{number}/thumbs/{track}/{frame}",
+        responses=_ERRORS | _JPEG,
+        response_class=Response,
+    )
     def thumb(studio: _Shared, project: _Id, number: _Int, track: _Int, frame: _Int) -> FileResponse:
         """Return a picture of a face."""
         path = looking.thumb(studio.projects.folder(project), number, track, frame)
@@ -247,14 +265,22 @@ def _add_people(app: FastAPI) -> None:
         _, file = studio.file(project, number)
         return studio.looker.ask(looking.faces_in, studio.projects.folder(project), file, frame)
 
-    @app.get("/api/projects/{project}/files/{number}/frames/{frame}/before", responses=_ERRORS)
+    @app.get(
+        "/api/projects/{project}/files/{number}/frames/{frame}/before",
+        responses=_ERRORS | _JPEG,
+        response_class=Response,
+    )
     def before(studio: _Shared, project: _Id, number: _Int, frame: _Int) -> Response:
         """Return a frame as it is."""
         _, file = studio.file(project, number)
         shown = studio.looker.ask(looking.frame, studio.projects.folder(project), file, frame)
         return Response(shown, media_type="image/jpeg")
 
-    @app.get("/api/projects/{project}/files/{number}/frames/{frame}/after", responses=_ERRORS)
+    @app.get(
+        "/api/projects/{project}/files/{number}/frames/{frame}/after",
+        responses=_ERRORS | _JPEG,
+        response_class=Response,
+    )
     def after(studio: _Shared, project: _Id, number: _Int, frame: _Int) -> Response:
         """Return what becomes of a frame with the settings as they are."""
         found, file = studio.file(project, number)
@@ -304,7 +330,9 @@ def _add_jobs(app: FastAPI) -> None:
         """Delete a job and what it wrote."""
         studio.jobs.delete(project, number)
 
-    @app.get("/api/projects/{project}/jobs/{number}/downloads/{file}", responses=_ERRORS)
+    @app.get(
+        "/api/projects/{project}/jobs/{number}/downloads/{file}", responses=_ERRORS | _ANY, response_class=FileResponse
+    )
     def download(
         studio: _Shared, project: _Id, number: _Int, file: _Int, look: Annotated[bool, Query()] = False
     ) -> FileResponse:

@@ -113,8 +113,8 @@ class Jobs:
     def get(self, project: str, number: int) -> Job:
         """Return a job."""
         folder = self._place(project, number, there=True)
-        told, end = read_json(folder / JOB), read_json(folder / END)
-        result, going = read_json(folder / RESULT), self._is_running(project, number)
+        going = self._is_running(project, number)  # first: what it wrote is complete once it is not
+        told, end, result = (read_json(folder / name) for name in (JOB, END, RESULT))
         state: JobState = "running" if going else _STATES.get(end["code"], "failed") if end else "interrupted"
         return Job(
             number=number,

@@ -60,7 +60,7 @@ export async function ask(method, path, body, options = {}) {
 async function reason(answer) {
   try {
     const { detail } = await answer.json();
-    return typeof detail === "string" ? detail : detail.map((each) => `${each.loc.slice(1).join(" ")}: ${each.msg}`).join("; ");
+    return detail;
   } catch {
     return `The studio answered ${answer.status}.`;
   }

@@ -1,5 +1,6 @@
 // People, their tracks, and what becomes of a frame: what only photographs and video have.
 import { ask, busy, choose, clock, complain, el, field, fill, say, sure } from "./dom.js";
+import { jobCard } from "./jobs.js";
 
 const WORDS = {
   found: "found", filled: "filled in between", masked: "masked: not seen well enough", unsure: "masked: not sure that it is a face", drawn: "masked: drawn by you",
@@ -10,8 +11,10 @@ export function peopleCard(page) {
   const { found, undo } = page.view;
   const looking = page.running()?.action === "find";
   const waits = Boolean(page.running());
+  const last = page.view.jobs.find((job) => job.action === "find");
   return el("div.card", {}, el("h2", {}, el("span.step", { "aria-hidden": "true" }, "2"), "People"),
-    !found || looking ? el("p.quiet", {}, looking ? "Looking for people …" : "Nobody was looked for yet.")
+    last && (last.state !== "done" || last.messages.length) ? jobCard(page, last) : null,
+    !found || looking ? (last ? null : el("p.quiet", {}, "Nobody was looked for yet."))
       : page.people.length ? [
         el("p.quiet", {}, "Choose for each person. Somebody taken for two people has two names: put them together, or one of them stays."),
         el("div.row", {}, el("button", { type: "button", id: "undo", disabled: waits || !undo, click: (event) => busy(event.currentTarget, () => correct(page, { do: "undo" })) }, `Take back the last correction${undo ? ` (${undo})` : ""}`)),
@@ -65,7 +68,7 @@ function trackRow(page, person, track) {
   }));
   return el("div.track", {}, el("div.row.between", {},
     el("span.small.quiet", {}, file?.kind === "video" ? `${file.name}, ${clock(track.first / file.rate)} to ${clock(track.last / file.rate)}` : file?.name),
-    el("button.small", { type: "button", "aria-label": `Show ${person.name} in ${file?.name}`, click: () => show(page, track.file, track.first) }, "Show")), bar);
+    el("button.small", { type: "button", "aria-label": `Show ${person.name} in ${file?.name}`, click: () => show(page, track.file, track.first) }, "Show")), file?.kind === "video" ? bar : null);
 }
 
 function mergeRow(page, person, others, waits) {
@@ -135,7 +138,7 @@ export function previewCard(page) {
       fill(boxes, faces.map((face) => box("div.face", file, face, el("b", {}, face.person))));
       showAfter(false);
       note.textContent = "";
-      if (!state.after) return;
+      if (!state.after || page.running()) return;
       note.textContent = "Choosing faces and drawing this frame …";
       const made = await ask("GET", `${path}/after`);
       if (turn !== state.turn) return;
@@ -176,8 +179,7 @@ export function previewCard(page) {
         el("button.main", { type: "button", id: "preview-go", disabled: !page.view.found || Boolean(page.running()), click: (event) => busy(event.currentTarget, () => { state.after = true; return load(); }) }, "Preview"),
         el("button", { type: "button", id: "another", disabled: !page.view.found || Boolean(page.running()), click: (event) => busy(event.currentTarget, another) }, "Another face for everyone")),
       file.kind === "video" ? el("div", {}, el("label", { for: "frame" }, "Frame ", moved), slider) : null,
-      stage, note,
-      el("div", {}, el("label", { for: "cut" }, "Before and after"), cut),
+      el("div.viewer", {}, stage, el("label", { for: "cut" }, "Before and after"), cut), note,
       page.view.found ? drawForm(page, file, state, stage, drawing, box) : null);
   };
   page.goto = (number, frame) => { Object.assign(state, { file: number, frame }); draw(); load(); };
