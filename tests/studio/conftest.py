@@ -66,7 +66,9 @@ class Api:
 
     def download(self, job, name):
         number = next(each["number"] for each in job["downloads"] if each["name"] == name)
-        return self("GET", f"/jobs/{job['number']}/downloads/{number}")
+        answer = self.http.get(self.path(f"/jobs/{job['number']}/downloads/{number}"))
+        assert answer.headers["content-disposition"].startswith("attachment")
+        return answer.content
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import shlex
 import time
 import zipfile
 from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,7 +81,7 @@ def test_a_film_that_was_cancelled_and_resumed_equals_the_command_line(api, medi
         time.sleep(0.05)
         job = trial("GET", f"/jobs/{job['number']}")
     assert job["state"] == "interrupted", job
-    assert {"reading faces", "choosing surrogates", "writing"} <= set(told)
+    assert {"choosing surrogates", "writing"} <= set(told)
     assert job["downloads"] == [], "nothing stands under a final name"
     job = trial.ended(trial("POST", f"/jobs/{job['number']}/resume"))
     assert job["state"] == "done", job
@@ -198,7 +197,6 @@ def test_a_face_set_equals_the_command_line(api, portraits, tmp_path, monkeypatc
     out = tmp_path / "out"
     words = ["release", portraits, "-o", out, "-m", "k-same-pixel", "--k", "4", "--select", "gender", "--seed", "11"]
     assert command_line(words, out) == made
-    assert ksame.verify(out).holds if hasattr(ksame.verify(out), "holds") else True
     assert "contact-sheet.png" in made
 
 
@@ -230,7 +228,6 @@ def test_two_folders_are_audited_by_equal_names(api, portraits, tmp_path):
     for path in portraits.glob("*.png"):
         Image.open(path).resize((6, 8)).resize((50, 67)).save(blurred / path.name)
     trial = api.begin("audit")
-    add_set(trial, Path(portraits), "originals") if False else None
     for path in sorted(portraits.glob("*.png")):
         trial.add(path, "originals", name=f"before/{path.name}")
     for path in sorted(blurred.glob("*.png"), reverse=True):
@@ -242,7 +239,7 @@ def test_two_folders_are_audited_by_equal_names(api, portraits, tmp_path):
     report = trial.download(job, "report.html").decode()
     assert "<html" in report
     numbers = json.loads(trial.download(job, "audit.json"))
-    assert all(attack["n_probes"] if "n_probes" in attack else True for attack in numbers["attacks"])
+    assert (numbers["counts"]["people"], numbers["counts"]["pairs"]) == (16, 16)
     assert not [each for each in job["downloads"] if each["publish"]]
 
 

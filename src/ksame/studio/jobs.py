@@ -103,7 +103,7 @@ class Jobs:
 
     def require_idle(self, project: str) -> None:
         """Refuse what cannot be done while a job of the project is running."""
-        if any(owner == project and process.poll() is None for (owner, _), process in self._running.items()):
+        if any(owner == project and self._is_running(owner, number) for owner, number in list(self._running)):
             raise BusyError("A job of this project is running. Wait for its end, or cancel it.")
 
     def all(self, project: str) -> tuple[Job, ...]:
@@ -138,7 +138,11 @@ class Jobs:
 
     def _is_running(self, project: str, number: int) -> bool:
         process = self._running.get((project, number))
-        return process is not None and process.poll() is None
+        if process is None or process.poll() is None:
+            return process is not None
+        _close(process)
+        self._running.pop((project, number), None)
+        return False
 
     def _numbers(self, project: str) -> list[int]:
         folder = self._projects.folder(project) / JOBS
@@ -153,14 +157,18 @@ class Jobs:
 
 def _interrupt(process: subprocess.Popen[bytes], patience: float) -> None:
     """Close what the worker listens to; kill it where it does not end: its work in progress is as good as before."""
-    if process.stdin is not None:
-        with suppress(OSError):
-            process.stdin.close()
+    _close(process)
     try:
         process.wait(patience)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
 
 
 def _messages(file: Path) -> tuple[str, ...]:
