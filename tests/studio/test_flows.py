@@ -222,6 +222,7 @@ def test_a_table_that_names_no_upload_is_refused(api, portraits, tmp_path):
     assert "not among the pictures" in trial.start("run", 422)["detail"]
 
 
+@pytest.mark.slow
 def test_two_folders_are_audited_by_equal_names(api, portraits, tmp_path):
     blurred = tmp_path / "blurred"
     blurred.mkdir()

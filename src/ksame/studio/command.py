@@ -44,6 +44,7 @@ def studio_command(
     with socket.socket() as listener:
         try:
             listener.bind((_HOST, port))
+            listener.listen()  # whoever comes before the server is ready waits
         except OSError as error:
             raise UsageError(f"Port {port} cannot be used ({error.strerror}). Choose another.") from error
         port = listener.getsockname()[1]

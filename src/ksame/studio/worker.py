@@ -31,7 +31,6 @@ def main(folder: Path) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
     folder = folder.absolute()
     os.chdir(folder.parent.parent)  # commands name files below the project
-    threading.Thread(target=_wait_for_end, daemon=True).start()
     words = [str(word) for word in read_json(folder / JOB)["words"]]
     code = _run(words, folder)
     if code in (ExitCode.DONE, ExitCode.WITHHELD) and (folder / OUT).is_dir():
@@ -44,6 +43,7 @@ def _run(words: list[str], folder: Path) -> int:
     result = folder / RESULT
     with result.open("w", encoding="utf-8") as stream, redirect_stdout(stream), talk.listened(_Notes(folder).tell):
         try:
+            threading.Thread(target=_wait_for_end, daemon=True).start()
             load(words[0]).main(words[1:], prog_name=f"ksame {words[0]}", standalone_mode=True)
         except SystemExit as end:
             return int(end.code or 0)
