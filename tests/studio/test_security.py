@@ -147,7 +147,7 @@ def test_originals_are_deleted_when_asked_and_with_the_project(api, root, media)
     trial = api.begin("scene")
     for name in ("m12.jpg", "f00.jpg"):
         trial.add(media / name)
-    trial("DELETE", "/files/1", 204)
+    trial("DELETE", "/files/1", 204, params={"role": "media"})
     assert tree(root) == {f"{trial.project}/project.json", f"{trial.project}/media/000002.jpg"}
     trial("DELETE", "/files", 204)
     assert tree(root) == {f"{trial.project}/project.json"}

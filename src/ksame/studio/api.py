@@ -17,11 +17,8 @@ from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
 from ksame.errors import KsameError, OutputError
-from ksame.heads.covers import COVERS
-from ksame.methods.entry import Entry
-from ksame.models import RECOGNISERS
-from ksame.recipes import METHODS
 from ksame.studio import looking
+from ksame.studio.choices import offered
 from ksame.studio.commands import check
 from ksame.studio.jobs import Jobs
 from ksame.studio.looking import Looker
@@ -34,7 +31,6 @@ from ksame.studio.state import (
     Correction,
     FaceBox,
     Job,
-    Method,
     NewProject,
     PersonView,
     Problem,
@@ -156,13 +152,7 @@ def _add_projects(app: FastAPI) -> None:
     @app.get("/api/choices", responses=_ERRORS)
     def choices(request: Request) -> Choices:
         """Return methods, covers and attackers, in the words of the registry."""
-        return Choices(
-            scenes=tuple(_in_scenes(entry) for entry in METHODS.values() if entry.scenes.works),
-            faces=tuple(_method(entry) for entry in METHODS.values() if entry.for_sets),
-            covers=tuple((cover.name, cover.summary, cover.leaks) for cover in COVERS.values()),
-            attackers=("eigenfaces", "mahalanobis", *RECOGNISERS),
-            max_upload=request.app.state.access.max_upload,
-        )
+        return offered(request.app.state.access.max_upload)
 
     @app.get("/api/projects", responses=_ERRORS)
     def projects(studio: _Shared) -> list[Project]:
@@ -224,10 +214,10 @@ def _add_projects(app: FastAPI) -> None:
         studio.projects.remove(project)
 
     @app.delete("/api/projects/{project}/files/{number}", status_code=204, responses=_ERRORS)
-    def remove(studio: _Shared, project: _Id, number: _Int) -> None:
+    def remove(studio: _Shared, project: _Id, number: _Int, role: Annotated[Role, Query()]) -> None:
         """Delete an original, and what was found in all of them."""
         studio.idle(project)
-        studio.projects.remove(project, number)
+        studio.projects.remove(project, role, number)
 
 
 def _add_people(app: FastAPI) -> None:
@@ -341,24 +331,3 @@ def _add_jobs(app: FastAPI) -> None:
         answer = FileResponse(path, filename=told.name, content_disposition_type="inline" if look else "attachment")
         answer.headers["content-security-policy"] = _REPORT
         return answer
-
-
-def _method(entry: Entry) -> Method:
-    return Method(
-        name=entry.name,
-        summary=entry.summary,
-        promise=entry.promise,
-        bound=entry.bound,
-        needs=entry.needs,
-        masks=entry.masks,
-        takes_k="k" in entry.parameters,
-        level="" if entry.level is None else entry.level.help,
-    )
-
-
-def _in_scenes(entry: Entry) -> Method:
-    """Return a method as it works on photographs and video, where the bounds for face sets do not hold."""
-    shared = f"the people of a group share one surrogate identity: {entry.scenes.shares}"
-    bound = "none; the certificate counts the real people who share it, and a recogniser judges the likeness"
-    said = {"promise": "nothing", "bound": "none"} if entry.masks else {"promise": shared, "bound": bound}
-    return _method(entry).model_copy(update={**said, "needs": "photographs or video", "takes_k": not entry.masks})

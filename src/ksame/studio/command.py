@@ -48,9 +48,10 @@ def studio_command(
         except OSError as error:
             raise UsageError(f"Port {port} cannot be used ({error.strerror}). Choose another.") from error
         port = listener.getsockname()[1]
-        access = Access((f"{_HOST}:{port}", f"localhost:{port}"), int(max_upload * 1e9))
+        shown = "" if port == 80 else f":{port}"  # browsers leave this one out
+        access = Access((f"{_HOST}{shown}", f"localhost{shown}"), int(max_upload * 1e9))
         app = create_app(folder, access)
-        address = f"http://{_HOST}:{port}/?token={access.token}"
+        address = f"http://{_HOST}{shown}/?token={access.token}"
         talk.say(f"ksame studio  {address}\nProjects are kept in {folder.absolute()}. Stop with Ctrl-C.")
         if open_page:
             Timer(0.5, webbrowser.open, [address]).start()

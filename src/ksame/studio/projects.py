@@ -148,10 +148,10 @@ class Projects:
             others = [each for each in others if not each.role == file.role == "labels"]
             self.change(project, files=(*others, file))
 
-    def remove(self, project: str, number: int | None = None) -> None:
+    def remove(self, project: str, role: Role | None = None, number: int | None = None) -> None:
         """Delete an original, or all of them, and what was made to look at them."""
         found = self.get(project)
-        gone = [file for file in found.files if number is None or file.number == number]
+        gone = [file for file in found.files if number is None or (file.role, file.number) == (role, number)]
         if number is not None and not gone:
             raise GoneError(f"There is no file {number} in this project.")
         folder = self.folder(project)

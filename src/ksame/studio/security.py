@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_JSON = 1 << 20
@@ -72,11 +72,12 @@ class Guard:
             await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
-            return  # there are no web sockets here
+            await send({"type": "websocket.close"})  # there are none here
+            return
         headers = Headers(scope=scope)
         answer = self._refusal(scope, headers)
         if answer is not None:
-            await answer(scope, receive, _with_headers(send))
+            await _for_people(scope, answer)(scope, receive, _with_headers(send))
             return
         await self.app(scope, _limited(receive, self._limit(scope)), _with_headers(send))
 
@@ -125,6 +126,13 @@ def _cookie(headers: Headers, name: str) -> str:
 
 def _problem(status: int, detail: str) -> Response:
     return JSONResponse({"detail": detail}, status)
+
+
+def _for_people(scope: Scope, answer: Response) -> Response:
+    """Answer whoever opens the page itself without the key in plain words."""
+    if scope["path"] != "/" or answer.status_code != 401:
+        return answer
+    return PlainTextResponse("Open the address that ksame studio printed: it holds the key to this page.\n", 401)
 
 
 def _limited(receive: Receive, limit: int) -> Receive:

@@ -179,7 +179,7 @@ function fileList(page, waits) {
     el("ul.plain.scroll", { tabindex: "0", "aria-label": "Files" }, files.map((file) => el("li.row.between", {},
       el("span", {}, file.name, el("span.quiet.small", {}, ` ${about(file)}`)),
       el("button", { type: "button", id: `remove-${file.role}-${file.number}`, disabled: waits, "aria-label": `Remove ${file.name}`,
-        click: (event) => busy(event.currentTarget, async () => { await ask("DELETE", `${page.path}/files/${file.number}`); await page.refresh(); }) }, "Remove")))));
+        click: (event) => busy(event.currentTarget, async () => { await ask("DELETE", `${page.path}/files/${file.number}?role=${file.role}`); await page.refresh(); }) }, "Remove")))));
 }
 
 function about(file) {
