@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ksame.app.audit import PIXEL_ATTACKERS
 from ksame.heads.covers import COVERS
 from ksame.methods.entry import Entry
 from ksame.models import RECOGNISERS
@@ -15,7 +16,7 @@ def offered(max_upload: int) -> Choices:
         scenes=tuple(_in_scenes(entry) for entry in METHODS.values() if entry.scenes.works),
         faces=tuple(_method(entry) for entry in METHODS.values() if entry.for_sets),
         covers=tuple((cover.name, cover.summary, cover.leaks) for cover in COVERS.values()),
-        attackers=("eigenfaces", "mahalanobis", *RECOGNISERS),
+        attackers=(*PIXEL_ATTACKERS, *RECOGNISERS),
         max_upload=max_upload,
     )
 

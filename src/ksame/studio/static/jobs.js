@@ -21,7 +21,7 @@ export function jobCard(page, job) {
   const known = job.state === "running" && total > 0;
   const audited = job.action === "run" && page.view.project.kind !== "audit" && ["done", "withheld"].includes(job.state);
   return el("article.job", { id: `job-${job.number}`, "data-state": job.state, "aria-labelledby": `job-${job.number}-title` },
-    el("div.row.between", {}, el("h3", { id: `job-${job.number}-title` }, `${TITLES[job.action]} (job ${job.number})`), el(tone ? `span.pill.${tone}` : "span.pill", {}, words)),
+    el("div.row.between", {}, el("h3", { id: `job-${job.number}-title` }, `${page.view.project.kind === "audit" ? "Audit" : TITLES[job.action]} (job ${job.number})`), el(tone ? `span.pill.${tone}` : "span.pill", {}, words)),
     job.state === "running" ? [
       el("progress", known ? { max: total, value: done, "aria-label": what } : { "aria-label": what || "starting" }),
       el("p.small.quiet", { "aria-live": "polite" }, what ? `${what}${known ? `: ${done} of ${total}` : ""}` : "starting …"),
@@ -50,5 +50,8 @@ function downloads(page, job) {
     return el("li.row.between", {}, el("span", {}, el("a", { href: path, download: file.name, "data-name": file.name }, file.name),
       el("span.quiet.small", {}, ` ${bytes(file.size)}${file.about ? `, ${file.about}` : ""}`)), look);
   }))) : null;
-  return [group("To publish", job.downloads.filter((file) => file.publish)), group("For you alone", job.downloads.filter((file) => !file.publish))];
+  const sheet = job.downloads.find((file) => ["contact-sheet.png", "review.png"].includes(file.name));
+  const picture = sheet ? el("details", { id: `sheet-${job.number}`, open: sheet.publish }, el("summary", {}, sheet.publish ? "All faces on one sheet" : "Everyone before and after"),
+    el("img.sheet", { src: `/api${page.path}/jobs/${job.number}/downloads/${sheet.number}?look=true`, alt: sheet.about, loading: "lazy" })) : null;
+  return [picture, group("To publish", job.downloads.filter((file) => file.publish)), group("For you alone", job.downloads.filter((file) => !file.publish))];
 }

@@ -164,7 +164,7 @@ export function previewCard(page) {
     state.file = file.number;
     state.frame = Math.min(state.frame, file.n_frames - 1);
     const moved = el("output.small", { for: "frame" });
-    const tell = () => { moved.textContent = file.rate ? `frame ${state.frame}, ${clock(state.frame / file.rate)}` : ""; };
+    const tell = () => { moved.textContent = `${state.frame}, at ${clock(state.frame / file.rate)}`; };
     const slider = el("input", { type: "range", id: "frame", min: 0, max: file.n_frames - 1, value: state.frame, input: () => { state.frame = Number(slider.value); tell(); soon(); } });
     const cut = el("input", { type: "range", id: "cut", min: 0, max: 100, value: state.cut, input: () => setCut(Number(cut.value)) });
     tell();

@@ -16,7 +16,7 @@ export function settingsCard(page) {
   };
   return el("div.card", {}, heading,
     el("div.row.end", {},
-      field("Method", choose("method", methods.map((each) => [each.name, each.name]), method.name, (name) => set({ method: name, level: null }))),
+      field("Method", choose("method", methods.map((each) => [each.name, `${each.name}: ${each.summary}`]), method.name, (name) => set({ method: name, level: null }))),
       method.takes_k ? field("People who share a face (k)", number("k", settings.k, { min: 2, max: 1000000, required: true }, (value) => set({ k: Number(value) }))) : null,
       method.level ? field("Strength", number("level", settings.level, { step: "any" }, (value) => set({ level: value === "" ? null : Number(value) }))) : null,
       project.kind === "scene" ? sceneFields(page, method, settings, set) : setFields(settings, set)),
