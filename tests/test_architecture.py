@@ -24,6 +24,7 @@ ORDER = (
     "registry",
     "files",
     "remote",
+    "quiet",
     "pictures",
     "geometry",
     "faces",

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import io
 import multiprocessing
+import os
 import shutil
+import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
@@ -16,7 +18,7 @@ from contextlib import closing
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 import numpy as np
@@ -68,7 +70,7 @@ class Looker:
         """Return what a function returns; InputError where its process dies or takes too long."""
         with self._lock:
             if self._pool is None:
-                self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+                self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
             pool = self._pool
         try:
             return pool.submit(look, *args).result(self._patience)
@@ -86,6 +88,19 @@ class Looker:
             for process in list((getattr(pool, "_processes", None) or {}).values()):
                 process.kill()
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _begin() -> None:
+    """Let the server alone end this process: by its own end, not by Ctrl-C in its terminal."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_server, daemon=True).start()
+
+
+def _end_with_server() -> None:
+    server = multiprocessing.parent_process()
+    if server is not None:
+        server.join()
+        os._exit(0)
 
 
 def probe(file: StoredFile, path: Path) -> StoredFile:

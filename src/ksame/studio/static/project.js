@@ -119,8 +119,8 @@ function dropZone(page, [role, label, text, folder], waits) {
       if (!waits) send(page, role, await dropped(event.dataTransfer));
     },
   }, el("h3", {}, label), el("p.quiet.small", {}, text), input,
-  el("button", { type: "button", id: `choose-${role}`, disabled: waits, click: () => input.click() }, folder ? "Choose a folder" : "Choose files",
-    el("span.small.quiet", {}, ` (at most ${bytes(page.choices.max_upload)} each)`)));
+  el("button", { type: "button", id: `choose-${role}`, disabled: waits, click: () => input.click() }, folder ? "Choose a folder" : role === "labels" ? "Choose a file" : "Choose files"),
+  el("p.quiet.small", {}, `At most ${bytes(page.choices.max_upload)} each.`));
   return zone;
 }
 
