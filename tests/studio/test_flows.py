@@ -290,3 +290,33 @@ def test_promises_are_those_of_the_registry_and_none_is_claimed_for_masks_in_sce
     assert sets["k-same-pixel"]["bound"] == ksame.METHODS["k-same-pixel"].bound
     assert (scenes["blackout"]["promise"], scenes["blackout"]["bound"]) == ("nothing", "none")
     assert sets["blackout"]["promise"] != "nothing"
+
+
+def test_other_files_forget_what_was_wished_for_names(api, root, media):
+    """After another look the same name may be somebody else: a wish to keep them must not go over."""
+    trial = api.begin("scene")
+    trial.add(media / "m12.jpg")
+    assert "Look for people first" in trial.start("run", 422)["detail"]
+    assert trial.ended(trial.start("find"))["state"] == "done"
+    trial("PATCH", "", json={"wishes": {"P1": "keep"}})
+    trial.add(media / "f00.jpg")
+    view = trial("GET", "")
+    assert (view["project"]["wishes"], view["found"]) == ({}, False)
+    assert not (root / trial.project / "tracks").exists()
+    trial.start("run", 422)
+    (root / trial.project / "tracks").write_text("a file where a folder belongs")
+    assert trial.start("find", 201)["state"] == "running", "it is cleared away"
+    api.http.app.state.studio.jobs.stop()
+    (root / trial.project / "jobs").rename(root / trial.project / "old")
+    (root / trial.project / "jobs").write_text("")
+    assert "cannot be" in trial.start("find", 409)["detail"]
+
+
+def test_a_level_is_given_to_the_command_with_all_its_digits(api, monkeypatch):
+    from ksame.studio.commands import command
+    from ksame.studio.state import Project
+
+    trial = api.begin("scene")
+    trial.settings(method="blackout", level=0.123456789)
+    words = command(Project.model_validate(trial("GET", "")["project"]), "run", 1)
+    assert words[words.index("--level") + 1] == "0.123456789"

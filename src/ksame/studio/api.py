@@ -16,7 +16,8 @@ from fastapi.responses import FileResponse, JSONResponse, Response
 from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
-from ksame.errors import KsameError, OutputError
+from ksame.errors import KsameError, OutputError, UsageError
+from ksame.files import make_folder
 from ksame.studio import looking
 from ksame.studio.choices import offered
 from ksame.studio.commands import check
@@ -124,6 +125,7 @@ def create_app(root: Path, access: Access) -> FastAPI:
     app.state.studio, app.state.access = studio, access
     app.add_exception_handler(KsameError, _problem)
     app.add_exception_handler(ClientDisconnect, _problem)
+    app.add_exception_handler(OSError, _disk)
     app.add_exception_handler(RequestValidationError, _misfit)
     _add_projects(app)
     _add_people(app)
@@ -138,6 +140,11 @@ def create_app(root: Path, access: Access) -> FastAPI:
 async def _problem(request: Request, error: Exception) -> Response:
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 422)
     return JSONResponse({"detail": str(error)}, status)
+
+
+async def _disk(request: Request, error: Exception) -> Response:
+    said = getattr(error, "strerror", None) or "an error"
+    return JSONResponse({"detail": f"The disk does not do what it should ({said}). Is it full, or gone?"}, 409)
 
 
 async def _misfit(request: Request, error: Exception) -> Response:
@@ -204,7 +211,6 @@ def _add_projects(app: FastAPI) -> None:
             await run_in_threadpool(stream.close)
             file = await run_in_threadpool(studio.looker.ask, looking.probe, file, part)
         await run_in_threadpool(studio.projects.add, project, file)
-        await run_in_threadpool(studio.projects.forget, project)
         return file
 
     @app.delete("/api/projects/{project}/files", status_code=204, responses=_ERRORS)
@@ -293,9 +299,10 @@ def _add_jobs(app: FastAPI) -> None:
         if source is not None:
             studio.jobs.get(project, source)
         if action == "find":
-            studio.projects.forget(project)
-            found = studio.projects.change(project, wishes={})
-            (studio.projects.folder(project) / TRACKS).mkdir(mode=0o700)
+            found = studio.projects.forget(project)
+            make_folder(studio.projects.folder(project) / TRACKS)
+        elif found.kind == "scene" and not studio.projects.found(project):
+            raise UsageError("Look for people first.")
         if found.kind == "faces":
             studio.projects.write_labels(project)
         return studio.jobs.start(found, action, source)

@@ -78,7 +78,7 @@ def _who(project: Project, wish: Wish) -> tuple[str, ...]:
 def _scene_options(project: Project) -> list[str]:
     chosen = project.settings
     words = ["--method", chosen.method, "--k", str(chosen.k), "--cover", chosen.cover, "--audio", chosen.audio]
-    words += [] if chosen.level is None else ["--level", f"{chosen.level:g}"]
+    words += [] if chosen.level is None else ["--level", str(chosen.level)]
     for name in _who(project, "keep"):
         words += ["--keep", name]
     for name in _who(project, "mask"):
@@ -90,7 +90,7 @@ def _face_options(chosen: Settings) -> list[str]:
     entry = METHODS.choose(chosen.method, lambda entry: entry.for_sets)
     words = ["--method", chosen.method]
     words += ["--k", str(chosen.k)] if "k" in entry.parameters else []
-    words += [] if chosen.level is None else ["--level", f"{chosen.level:g}"]
+    words += [] if chosen.level is None else ["--level", str(chosen.level)]
     words += [] if chosen.select is None else ["--select", chosen.select, "--small-classes", chosen.small_classes]
     words += ["--reference", "builtin"] if "reference" in entry.needs else []
     return [*words, "--seed", str(chosen.seed)]

@@ -147,6 +147,7 @@ class Projects:
             others = [each for each in self.get(project).files if (each.role, each.number) != (file.role, file.number)]
             others = [each for each in others if not each.role == file.role == "labels"]
             self.change(project, files=(*others, file))
+            self.forget(project)
 
     def remove(self, project: str, role: Role | None = None, number: int | None = None) -> None:
         """Delete an original, or all of them, and what was made to look at them."""
@@ -159,13 +160,14 @@ class Projects:
             _remove(folder / file.role / file.stored_as)
         with self._lock:
             kept = self.get(project).files
-            self.change(project, files=tuple(file for file in kept if file not in gone), wishes={})
-        self.forget(project)
+            self.change(project, files=tuple(file for file in kept if file not in gone))
+            self.forget(project)
 
-    def forget(self, project: str) -> None:
-        """Delete what was found and seen: other files are there now."""
+    def forget(self, project: str) -> Project:
+        """Delete what was found and wished: when people are found anew, a name may be somebody else."""
         for name in (TRACKS, UNDO, THUMBS, PREVIEW):
             _remove(self.folder(project) / name)
+        return self.change(project, wishes={}) if self.get(project).wishes else self.get(project)
 
     def found(self, project: str) -> bool:
         """Tell whether people were looked for."""

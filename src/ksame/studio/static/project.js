@@ -144,8 +144,15 @@ async function dropped(data) {
   return entries.length ? found : [...data.files].map((file) => [file.name, file]);
 }
 
+/** Other files mean looking for people again: ask where that would forget corrections. */
+async function mayForget(page) {
+  const made = page.view.undo || Object.keys(page.view.project.wishes).length;
+  return !made || sure("Change the files?", "People are looked for again then, and your corrections and choices are forgotten.", "Change them");
+}
+
 async function send(page, role, files) {
   const errors = [];
+  if (!files.length || !(await mayForget(page))) return;
   files.sort(([a], [b]) => (a < b ? -1 : 1));
   const wanted = files.filter(([name]) => !name.split("/").pop().startsWith("."));
   for (const [index, [name, file]] of wanted.entries()) {
@@ -179,7 +186,11 @@ function fileList(page, waits) {
     el("ul.plain.scroll", { tabindex: "0", "aria-label": "Files" }, files.map((file) => el("li.row.between", {},
       el("span", {}, file.name, el("span.quiet.small", {}, ` ${about(file)}`)),
       el("button", { type: "button", id: `remove-${file.role}-${file.number}`, disabled: waits, "aria-label": `Remove ${file.name}`,
-        click: (event) => busy(event.currentTarget, async () => { await ask("DELETE", `${page.path}/files/${file.number}?role=${file.role}`); await page.refresh(); }) }, "Remove")))));
+        click: (event) => busy(event.currentTarget, async () => {
+          if (!(await mayForget(page))) return;
+          await ask("DELETE", `${page.path}/files/${file.number}?role=${file.role}`);
+          await page.refresh();
+        }) }, "Remove")))));
 }
 
 function about(file) {
