@@ -5,6 +5,7 @@ import json
 import shlex
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
 import numpy as np
@@ -320,3 +321,13 @@ def test_a_level_is_given_to_the_command_with_all_its_digits(api, monkeypatch):
     trial.settings(method="blackout", level=0.123456789)
     words = command(Project.model_validate(trial("GET", "")["project"]), "run", 1)
     assert words[words.index("--level") + 1] == "0.123456789"
+
+
+def test_two_tabs_that_start_at_once_start_one_job(api, root, media):
+    trial = api.begin("scene")
+    trial.add(media / "m12.jpg")
+    with ThreadPoolExecutor(6) as tabs:
+        codes = list(tabs.map(lambda _: api.http.post(trial.path("/jobs?action=find")).status_code, range(6)))
+    assert sorted(codes) == [201, 409, 409, 409, 409, 409]
+    assert trial.ended(trial("GET", "/jobs/1"))["state"] == "done"
+    assert tree(root / trial.project / "tracks") == {"000001.jpg.json"}

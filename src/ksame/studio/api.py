@@ -81,10 +81,14 @@ class Studio:
             jobs=self.jobs.all(project.id),
         )
 
-    def idle(self, project: str) -> Project:
-        """Return a project that nothing works on."""
-        self.jobs.require_idle(project)
-        return self.projects.get(project)
+    def take(self, project: str, file: StoredFile) -> None:
+        """Make an upload part of its project; where a job has begun meanwhile, it is deleted again."""
+        try:
+            with self.jobs.idle(project):
+                self.projects.add(project, file)
+        except BusyError:
+            (self.projects.folder(project) / file.role / file.stored_as).unlink(missing_ok=True)
+            raise
 
     def file(self, project: str, number: int) -> tuple[Project, StoredFile]:
         """Return a file of a project."""
@@ -179,10 +183,10 @@ def _add_projects(app: FastAPI) -> None:
     @app.patch("/api/projects/{project}", responses=_ERRORS)
     def change(studio: _Shared, project: _Id, change: Change) -> ProjectView:
         """Change its name, settings or what becomes of people."""
-        found = studio.idle(project)
         changes = {name: getattr(change, name) for name in change.model_fields_set if getattr(change, name) is not None}
-        check(found.model_copy(update=changes))
-        return studio.view(studio.projects.change(project, **changes))
+        with studio.jobs.idle(project) as found:
+            check(found.model_copy(update=changes))
+            return studio.view(studio.projects.change(project, **changes))
 
     @app.delete("/api/projects/{project}", status_code=204, responses=_ERRORS)
     def delete(studio: _Shared, project: _Id) -> None:
@@ -210,20 +214,20 @@ def _add_projects(app: FastAPI) -> None:
                 await run_in_threadpool(stream.write, block)
             await run_in_threadpool(stream.close)
             file = await run_in_threadpool(studio.looker.ask, looking.probe, file, part)
-        await run_in_threadpool(studio.projects.add, project, file)
+        await run_in_threadpool(studio.take, project, file)
         return file
 
     @app.delete("/api/projects/{project}/files", status_code=204, responses=_ERRORS)
     def remove_all(studio: _Shared, project: _Id) -> None:
         """Delete all originals, and what was found in them; what jobs wrote stays."""
-        studio.idle(project)
-        studio.projects.remove(project)
+        with studio.jobs.idle(project):
+            studio.projects.remove(project)
 
     @app.delete("/api/projects/{project}/files/{number}", status_code=204, responses=_ERRORS)
     def remove(studio: _Shared, project: _Id, number: _Int, role: Annotated[Role, Query()]) -> None:
         """Delete an original, and what was found in all of them."""
-        studio.idle(project)
-        studio.projects.remove(project, role, number)
+        with studio.jobs.idle(project):
+            studio.projects.remove(project, role, number)
 
 
 def _add_people(app: FastAPI) -> None:
@@ -238,10 +242,10 @@ def _add_people(app: FastAPI) -> None:
     @app.post("/api/projects/{project}/corrections", responses=_ERRORS)
     def correct(studio: _Shared, project: _Id, wanted: Annotated[Correction, Body()]) -> ProjectView:
         """Merge people, split a track, draw a box, throw a track away, or take the last of these back."""
-        found = studio.idle(project)
-        names = studio.looker.ask(looking.correct, studio.projects.folder(project), found.files, wanted)
-        wishes = {name: wish for name, wish in found.wishes.items() if name in names}
-        return studio.view(studio.projects.change(project, wishes=wishes))
+        with studio.jobs.idle(project) as found:
+            names = studio.looker.ask(looking.correct, studio.projects.folder(project), found.files, wanted)
+            wishes = {name: wish for name, wish in found.wishes.items() if name in names}
+            return studio.view(studio.projects.change(project, wishes=wishes))
 
     @app.get(
         "/api/projects/{project}/files/{number}/thumbs/{track}/{frame}",
@@ -294,18 +298,18 @@ def _add_jobs(app: FastAPI) -> None:
         source: Annotated[int | None, Query(ge=0, le=1 << 30, description="The job that is audited.")] = None,
     ) -> Job:
         """Look for people, run, or audit what a job wrote."""
-        found = studio.idle(project)
-        check(found)
-        if source is not None:
-            studio.jobs.get(project, source)
-        if action == "find":
-            found = studio.projects.forget(project)
-            make_folder(studio.projects.folder(project) / TRACKS)
-        elif found.kind == "scene" and not studio.projects.found(project):
-            raise UsageError("Look for people first.")
-        if found.kind == "faces":
-            studio.projects.write_labels(project)
-        return studio.jobs.start(found, action, source)
+        with studio.jobs.idle(project) as found:
+            check(found)
+            if source is not None:
+                studio.jobs.get(project, source)
+            if action == "find":
+                found = studio.projects.forget(project)
+                make_folder(studio.projects.folder(project) / TRACKS)
+            elif found.kind == "scene" and not studio.projects.found(project):
+                raise UsageError("Look for people first.")
+            if found.kind == "faces":
+                studio.projects.write_labels(project)
+            return studio.jobs.start(found, action, source)
 
     @app.get("/api/projects/{project}/jobs/{number}", responses=_ERRORS)
     def job(studio: _Shared, project: _Id, number: _Int) -> Job:

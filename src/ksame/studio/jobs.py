@@ -10,7 +10,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -39,12 +40,18 @@ class Jobs:
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
         self._running: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
-        self._lock = RLock()
+        self._locks: dict[str, RLock] = {}
+
+    @contextmanager
+    def idle(self, project: str) -> Iterator[Project]:
+        """Give a project that nothing works on, nor begins to before the end; BusyError where something does."""
+        with self._locks.setdefault(project, RLock()):
+            self.require_idle(project)
+            yield self._projects.get(project)
 
     def start(self, project: Project, action: Action, source: int | None = None) -> Job:
         """Begin a job; BusyError where another of the project is running."""
-        with self._lock:
-            self.require_idle(project.id)
+        with self.idle(project.id):
             number = max((*self._numbers(project.id), 0)) + 1
             words = command(project, action, number, source)
             folder = self._place(project.id, number)
@@ -55,8 +62,7 @@ class Jobs:
 
     def resume(self, project: str, number: int) -> Job:
         """Go on with a job that was interrupted or failed."""
-        with self._lock:
-            self.require_idle(project)
+        with self.idle(project):
             job, folder = self.get(project, number), self._place(project, number)
             if job.state not in ("interrupted", "failed"):
                 raise BusyError("This job is done; there is nothing to go on with.")
@@ -83,8 +89,7 @@ class Jobs:
     def cancel(self, project: str, number: int, patience: float = _PATIENCE) -> Job:
         """Interrupt a job, and wait until it has ended; what it finished stays."""
         self._place(project, number, there=True)
-        with self._lock:
-            process = self._running.get((project, number))
+        process = self._running.get((project, number))
         if process is not None:
             _interrupt(process, patience)
         return self.get(project, number)
@@ -96,8 +101,7 @@ class Jobs:
 
     def stop(self, project: str | None = None) -> None:
         """Interrupt the jobs of a project, or all of them."""
-        with self._lock:
-            going = [process for (owner, _), process in self._running.items() if project in (None, owner)]
+        going = [process for (owner, _), process in list(self._running.items()) if project in (None, owner)]
         for process in going:
             _interrupt(process, _PATIENCE)
 
@@ -186,10 +190,16 @@ def _summary(result: dict[str, Any]) -> tuple[str, ...]:
     promise, verdict = certificate.get("promise", {}), result.get("verdict", {})
     lines = [certificate.get("statement"), promise.get("statement"), verdict.get("line"), verdict.get("explanation")]
     if certificate.get("k_real") is not None:
-        lines.append(f"k_real = {certificate['k_real']}: so many real people share a new face, at least.")
+        lines.append(_sharing(certificate["k_real"]))
     lines += [f"withheld: {each['source']}: {each['reason']}" for each in result.get("withheld", ())]
     lines += [f"left out: {reason}" for reason in _values(result.get("unreadable", ()))]
     return tuple(str(line) for line in lines if line)
+
+
+def _sharing(k_real: int) -> str:
+    if k_real > 1:
+        return f"Every new face is shared by at least {k_real} real people (k_real = {k_real})."
+    return "Sharing hides nobody here (k_real = 1): what protects is how little the new face is like the old."
 
 
 def _values(listed: Any) -> list[Any]:

@@ -23,6 +23,7 @@ async function route() {
   }
   main.focus({ preventScroll: true });
   document.body.dataset.ready = location.hash || "#/";
+  performance.mark("ready");
 }
 
 async function home() {
