@@ -155,6 +155,10 @@ def test_photographs_and_video(tab, studio, media, tmp_path):
     page.click("#start")
     page.wait_for_selector("#job-2 progress[value]")
     assert page.is_disabled("#wish-P1-keep"), "nothing changes under a running job"
+    page.evaluate("document.querySelector('#cancel-2').dataset.same = 'yes'")
+    words = page.inner_text("#job-2 .progress-words")
+    page.wait_for_function("words => document.querySelector('#job-2 .progress-words').textContent !== words", arg=words)
+    assert page.get_attribute("#cancel-2", "data-same") == "yes", "what is about to be pressed is not drawn anew"
     page.click("#cancel-2")
     assert ended(page, 2) == "interrupted"
     other.bring_to_front()

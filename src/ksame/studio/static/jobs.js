@@ -14,17 +14,32 @@ export async function start(page, action, source) {
   document.querySelector("[data-state=running]")?.scrollIntoView({ block: "nearest" });
 }
 
+/** Show how far a job is without drawing it anew: a button that is being pressed must stay where it is. */
+export function showProgress({ number, progress: { what, done, total } }) {
+  const card = document.getElementById(`job-${number}`);
+  const bar = card?.querySelector("progress");
+  if (!bar) return;
+  if (total > 0) Object.assign(bar, { max: total, value: done });
+  else bar.removeAttribute("value");
+  bar.setAttribute("aria-label", what || "starting");
+  card.querySelector(".progress-words").textContent = words(what, done, total);
+}
+
+function words(what, done, total) {
+  return what ? `${what}${total > 0 ? `: ${done} of ${total}` : ""}` : "starting …";
+}
+
 export function jobCard(page, job) {
-  const [words, tone] = STATES[job.state];
+  const [state, tone] = STATES[job.state];
   const say_ = (verb) => (event) => busy(event.currentTarget, async () => { await ask("POST", `${page.path}/jobs/${job.number}/${verb}`); await page.refresh(); });
   const { what, done, total } = job.progress;
   const known = job.state === "running" && total > 0;
   const audited = job.action === "run" && page.view.project.kind !== "audit" && ["done", "withheld"].includes(job.state);
   return el("article.job", { id: `job-${job.number}`, "data-state": job.state, "aria-labelledby": `job-${job.number}-title` },
-    el("div.row.between", {}, el("h3", { id: `job-${job.number}-title` }, `${page.view.project.kind === "audit" ? "Audit" : TITLES[job.action]} (job ${job.number})`), el(tone ? `span.pill.${tone}` : "span.pill", {}, words)),
+    el("div.row.between", {}, el("h3", { id: `job-${job.number}-title` }, `${page.view.project.kind === "audit" ? "Audit" : TITLES[job.action]} (job ${job.number})`), el(tone ? `span.pill.${tone}` : "span.pill", {}, state)),
     job.state === "running" ? [
       el("progress", known ? { max: total, value: done, "aria-label": what } : { "aria-label": what || "starting" }),
-      el("p.small.quiet", { "aria-live": "polite" }, what ? `${what}${known ? `: ${done} of ${total}` : ""}` : "starting …"),
+      el("p.small.quiet.progress-words", { "aria-live": "polite" }, words(what, done, total)),
       el("button", { type: "button", id: `cancel-${job.number}`, click: say_("cancel") }, "Cancel")] : null,
     ["interrupted", "failed"].includes(job.state) ? el("div.row", {},
       el("button", { type: "button", id: `resume-${job.number}`, disabled: Boolean(page.running()), click: say_("resume") }, job.state === "failed" ? "Try again" : "Resume")) : null,

@@ -1,6 +1,6 @@
 // A project: its files, its settings, its jobs. What only photographs and video have is in scene.js.
 import { ask, busy, bytes, complain, el, fill, say, sure, upload } from "./dom.js";
-import { jobCard, start } from "./jobs.js";
+import { jobCard, showProgress, start } from "./jobs.js";
 import { settingsCard } from "./settings.js";
 import { peopleCard, previewCard } from "./scene.js";
 
@@ -36,11 +36,13 @@ export async function openProject(main, id) {
     if (differ(tracks, jobs) && kind === "scene") await readPeople(page);
     if (differ((each) => each.project.files, jobs)) page.draw("files");
     if (differ((each) => each.project.name)) page.draw("head");
-    const finding = (each) => each.jobs.filter((job) => job.action === "find");
+    const still = (each) => each.jobs.map(({ progress, ...job }) => job);
+    const finding = (each) => still(each).filter((job) => job.action === "find");
     if (kind === "scene" && differ(tracks, jobs, finding, (each) => each.project.wishes)) page.draw("people");
     if (differ((each) => each.project.settings, (each) => each.project.files, jobs)) page.draw("settings");
     if (kind === "scene" && differ(tracks, jobs, (each) => each.project.settings, (each) => each.project.wishes)) page.stale?.();
-    if (differ((each) => each.jobs, tracks)) page.draw("run");
+    if (differ(still, tracks)) page.draw("run");
+    next.jobs.filter((job) => job.state === "running").forEach(showProgress);
   };
   page.refresh = async () => page.take(await ask("GET", page.path));
 
