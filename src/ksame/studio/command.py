@@ -12,9 +12,10 @@ from typing import Annotated
 import typer
 
 from ksame.app import talk
-from ksame.errors import UsageError
+from ksame.errors import UsageError, real_number
 
 _HOST = "127.0.0.1"
+_MAX_GIGABYTES = 1000
 
 
 @talk.guarded
@@ -24,7 +25,7 @@ def studio_command(
     ] = Path("ksame-studio"),
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1; any that is free by default.", min=0, max=65535)] = 0,
     max_upload: Annotated[
-        float, typer.Option(help="Gigabytes that one uploaded file may have.", min=0.000001, max=1000)
+        float, typer.Option(help=f"Gigabytes that one uploaded file may have, up to {_MAX_GIGABYTES}.")
     ] = 4.0,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
 ) -> None:
@@ -33,6 +34,7 @@ def studio_command(
     The page is served on 127.0.0.1 to whoever has the address that is printed, and asks no other machine for
     anything. Projects lie in FOLDER, with copies of the originals; delete them on the page, or delete the folder.
     """
+    real_number("max_upload", "studio", max_upload, 0, _MAX_GIGABYTES, above=True)
     try:
         import uvicorn
 
