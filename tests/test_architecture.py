@@ -24,6 +24,7 @@ ORDER = (
     "registry",
     "files",
     "remote",
+    "quiet",
     "pictures",
     "geometry",
     "faces",
@@ -48,6 +49,7 @@ ORDER = (
     "scale",
     "bench",
     "app",
+    "studio",
     "__main__",
 )
 """Top to bottom: a room may import itself and what comes before it."""

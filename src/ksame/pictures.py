@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import struct
-import warnings
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageCms, ImageOps, ImageSequence
 
 from ksame.errors import InputError, OutputError
+from ksame.quiet import QUIET_READERS
 
 Pixels = NDArray[np.uint8]
 PixelT = TypeVar("PixelT", np.uint8, np.uint16)
@@ -69,10 +69,8 @@ def open_picture(path: Path) -> Iterator[Image.Image]:
     try:
         if path.stat().st_size == 0:
             raise InputError(f"{path}: the file is empty. Copy it again from where it was taken.")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's, about odd metadata
-            with Image.open(path, formats=readable_formats()) as picture:
-                yield picture
+        with QUIET_READERS, Image.open(path, formats=readable_formats()) as picture:
+            yield picture
     except InputError:
         raise
     except Image.DecompressionBombError as error:

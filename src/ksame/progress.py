@@ -4,7 +4,8 @@ A function that may take seconds accepts ``progress``: a callable that is given 
 yields the items. The default yields them silently; the command line passes one that draws a bar.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import length_hint
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -21,3 +22,25 @@ class Progress(Protocol):
 def silent(items: Iterable[T], what: str) -> Iterable[T]:
     """Yield the items and show nothing."""
     return items
+
+
+def told(listener: Callable[[str, int, int], None]) -> Progress:
+    """Return progress that tells a function what is done, how many items are done, and how many there are (or 0).
+
+    Examples
+    --------
+    >>> list(told(print)("ab", "reading"))
+    reading 0 2
+    reading 1 2
+    reading 2 2
+    ['a', 'b']
+    """
+
+    def report(items: Iterable[T], what: str) -> Iterable[T]:
+        total = length_hint(items)
+        for done, item in enumerate(items):
+            listener(what, done, total)
+            yield item
+        listener(what, total, total)
+
+    return report

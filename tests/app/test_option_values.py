@@ -15,7 +15,7 @@ WORDS = ("nan", "-1", VALUES[6], "")
 """What options are given that take a word or a path, of which most may be one."""
 MEANT = {"seed": {VALUES[5]}, "region": {"-1,0,9,9", "0,-1,9,9"}}
 """Values that some options can be given in earnest."""
-PLACES = {("demo", "output")}
+PLACES = {("demo", "output"), ("studio", "folder")}
 """Where any word is right, and much is written."""
 FINISHED = (ExitCode.DONE, ExitCode.WITHHELD)
 FORMS = {
@@ -41,6 +41,7 @@ BASES = {
     "demo": ("-o", "out", "--people", "4", "-k", "2"),
     "methods": (),
     "bench": ("no-such-benchmark",),
+    "studio": ("{nothing}", "--no-open"),
     "models list": (),
     "models pull": ("no-such-model",),
     "models verify": ("no-such-model",),

@@ -59,6 +59,10 @@ COMMANDS = {
         "ksame.app.bench:bench_command",
         "Measure how fast ksame is, each time beside a yardstick in the same run.",
     ),
+    "studio": (
+        "ksame.studio.command:studio_command",
+        "Review and release in the browser, on this machine alone.",
+    ),
     "demo": (
         "ksame.app.demo:demo_command",
         "Release people who do not exist and one real photograph, attack the result; then de-identify a film.",

@@ -68,13 +68,14 @@ class Listing:
 
 
 def listing(inputs: Inputs, config: JobConfig, *, sheet: bool, tracks: Path | None = None) -> Listing:
-    """Find the same people in all files; with tracks, who is in the only file is read from there."""
+    """Find the same people in all files; with tracks, who is where is read from there, or written."""
     with tempfile.TemporaryDirectory(prefix="ksame-people-") as folder:
         work = Path(folder) / "work"
         files = [(item.path, work / f"{number}") for number, item in enumerate(inputs.files)]
         tracked, everyone, failed = find_people(Job(files, work, config, tracks=tracks), progress=talk.progress)
         if tracks is not None:
-            _read_times(tracked[0][0])
+            for media, _ in tracked:
+                _read_times(media)
         people = tuple(_listed(tracked, everyone, name, key) for name in everyone.people for key in everyone.keys(name))
         return Listing(people, failed, _sheet(tracked, everyone) if sheet else None)
 

@@ -158,8 +158,8 @@ class DeidentifyCommand:
     tracks: Annotated[
         Path | None,
         typer.Option(
-            help="Who is where in one file, to be edited by hand: read if it exists, otherwise written. Its names are "
-            "those of --keep. It holds the geometry of faces, and is as secret as the originals.",
+            help="Who is where, to be edited by hand: a file, or for several files a folder with one for each. Read if "
+            "it exists, otherwise written. Its names are those of --keep. It is as secret as the originals.",
             rich_help_panel=_WHO,
         ),
     ] = None
@@ -298,7 +298,8 @@ def people_command(
         str, typer.Option(help="refuse a recording with damaged frames, or mask: these frames become black.")
     ] = "refuse",
     tracks: Annotated[
-        Path | None, typer.Option(help="List who is in these tracks, perhaps edited, instead of looking.")
+        Path | None,
+        typer.Option(help="List who is in these tracks, a file or a folder; where there are none, they are written."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a sheet that exists.")] = False,
     workers: Annotated[int | None, typer.Option(help="Files looked at at the same time.")] = None,

@@ -25,9 +25,13 @@ from rich.progress import (
 from rich.table import Table
 
 from ksame.errors import ExitCode, KsameError, KsameWarning, PrivacyWarning
+from ksame.progress import told
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Listener = Callable[[str, int, int], None]
+"""Is told what is being done, how much of it is done, and how much there is (0 where that is not known)."""
+_listener: Listener | None = None
 
 console = Console(stderr=True, soft_wrap=True)
 """For messages, warnings and progress bars."""
@@ -82,15 +86,32 @@ def plain(text: str) -> str:
     return escape("".join(shown))
 
 
+@contextmanager
+def listened(listener: Listener) -> Iterator[None]:
+    """Tell progress to a function instead of drawing bars."""
+    global _listener
+    _listener = listener
+    try:
+        yield
+    finally:
+        _listener = None
+
+
 def progress(items: Iterable[T], what: str) -> Iterable[T]:
     """Yield the items under a progress bar."""
+    if _listener is not None:
+        yield from told(_listener)(items, what)
+        return
     with _bars() as bars:
         yield from bars.track(items, description=what)
 
 
 @contextmanager
-def bars() -> Iterator[Callable[[str, int, int], None]]:
+def bars() -> Iterator[Listener]:
     """Give a callback that shows what is being done, how much of it is done and how much there is."""
+    if _listener is not None:
+        yield _listener
+        return
     tasks: dict[str, TaskID] = {}
     with _bars() as progress:
 
@@ -107,6 +128,10 @@ def bars() -> Iterator[Callable[[str, int, int], None]]:
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show that something is going on, and for how long."""
+    if _listener is not None:
+        _listener(what, 0, 0)
+        yield
+        return
     with _bars() as bars:
         bars.add_task(what, total=None)
         yield

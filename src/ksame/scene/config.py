@@ -107,7 +107,7 @@ class Job:
     seed : int, optional
         For the surrogates. A secret; drawn at random by default.
     tracks : Path, optional
-        Tracks of the only file: read, if the file exists; written there otherwise.
+        Tracks of the only file, or a folder with those of each: read, if they exist; written there otherwise.
     resume : bool
         Go on with an interrupted run of the same job, if there is one.
     force : bool
@@ -128,8 +128,11 @@ class Job:
     def __post_init__(self) -> None:
         if not self.files:
             raise UsageError("There is nothing to de-identify.")
-        if self.tracks is not None and len(self.files) != 1:
-            raise UsageError("Tracks belong to one file; give them with that file alone.")
+        places = [self.tracks_of(source) for source, _ in self.files]
+        if self.tracks is not None and len(set(places)) < len(places):
+            raise UsageError("Two files have one name, and so would their tracks. Rename one, or leave --tracks out.")
+        if len(places) > 1 and self.tracks is not None and self.tracks.is_file():
+            raise UsageError(f"{self.tracks} is a file, but the tracks of several files lie in a folder. Name another.")
         if self.seed is not None:
             seed_number("Job", self.seed)
         taken: dict[Path, Path] = {}
@@ -140,3 +143,17 @@ class Job:
             if place == source.resolve():
                 raise UsageError(f"{source}: the original would be overwritten. Choose another name.")
             taken[place] = source
+
+    def tracks_of(self, source: Path) -> Path | None:
+        """Return where the tracks of a file are to be edited, or None."""
+        if self.tracks is None or (len(self.files) == 1 and not self.tracks.is_dir()):
+            return self.tracks
+        return self.tracks / f"{source.name}.json"
+
+    @property
+    def edited(self) -> bool:
+        """Whether somebody may have said who is where: there are tracks of at least one file."""
+        if self.tracks is None or not self.tracks.is_dir():
+            return self.tracks is not None and self.tracks.exists()
+        names = {path.name for path in self.tracks.iterdir()}
+        return any(f"{source.name}.json" in names for source, _ in self.files)

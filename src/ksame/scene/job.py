@@ -10,32 +10,36 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
+from ksame.arrays import ByteArray
 from ksame.errors import InputError, UsageError
-from ksame.files import sha256_of
 from ksame.progress import Progress, silent
 from ksame.recipes import METHODS
 from ksame.scene.config import Job
 from ksame.scene.decide import Block, FileViews, Group, Plan, decide, load_plan, save_plan
 from ksame.scene.edited import warn_of_edits
-from ksame.scene.media import SEGMENT, Media, check_destination, check_requests
+from ksame.scene.editing import hash_of_tracks, who_is_who, write_all_tracks
+from ksame.scene.frames import Frames
+from ksame.scene.media import SEGMENT, Frame, Media, check_destination, check_requests
 from ksame.scene.media.output import remove_part
 from ksame.scene.memory import give_back_memory, share_memory
+from ksame.scene.render import STEP, first_needed, render_frames
 from ksame.scene.result import FileResult, JobResult
 from ksame.scene.sealing import new_keys
 from ksame.scene.stages import JobFile, StageRun, StoredCasts, cast_of, choose_block, track_file, view_file
 from ksame.scene.store import KEYS, PLAN, Store, can_resume, key_of
-from ksame.scene.track import People, join_files, write_tracks
+from ksame.scene.track import People
 from ksame.scene.track.tracks import Tracks
 from ksame.scene.workers import CancelToken, Tools, picture_pool
-from ksame.scene.writing import WriteTask, parts_of, render_part, write_file
+from ksame.scene.writing import WriteTask, parts_of, render_part, renderer_for, write_file
 from ksame.scheduling import Scheduler, open_scheduler
 from ksame.vault import Recipients
 
@@ -133,7 +137,36 @@ def find_people(job: Job, *, progress: Progress = silent) -> tuple[list[tuple[Me
     with _running(job, store, files, progress) as stages:
         found = _track_all(stages, files, failed)
     tracked = [(file.media, cast_of(stages, file)) for file in files if file.number in found]
-    return tracked, join_files([cast for _, cast in tracked], job.config.tracker.same_person), failed
+    return tracked, who_is_who(stages, [cast for _, cast in tracked]), failed
+
+
+def preview(job: Job, source: Path, index: int, *, progress: Progress = silent) -> tuple[Frame, ByteArray]:
+    """Return one frame of a file of the job, and what becomes of it: the very pixels that are written.
+
+    What was found and decided stays in the job's work folder, so that the next frame takes less time. The job's outputs
+    are not looked at. Raises UsageError where there is no such frame.
+    """
+    files, failed = _open(job)
+    named = ([file.fingerprint for file in files], job.config.key(), job.seed)
+    try:
+        store = Store.begin(job.work, *named, outputs=[], resume=True)
+    except UsageError:  # what is there was made of something else
+        store = Store.begin(job.work, *named, outputs=[], resume=False)
+    with _running(job, store, files, progress) as run:
+        casts = _track_all(run, files, failed)
+        files, everyone, plan, _ = _decide(run, [file for file in files if file.number in casts], casts, failed)
+        for number, file in enumerate(files):
+            if file.source == source:
+                cast = cast_of(run, file)
+                decisions = {p.name: plan.decisions[everyone.names[number, p.name]] for p in cast.people}
+                begin = first_needed(index)
+                frames = islice(Frames(file.media, begin), STEP + 1)  # heads between two depend on the second
+                with closing(render_frames(frames, renderer_for(run, cast, decisions), run.tools.pictures)) as made:
+                    for frame, pixels in made:
+                        if frame.index == index:
+                            return frame, pixels
+                raise UsageError(f"{source.name} has no frame {index}.")
+    raise InputError(failed.get(source) or f"{source} is no file of this job.")
 
 
 def _run(run: _Run, files: list[JobFile], failed: dict[Path, str]) -> JobResult:
@@ -242,22 +275,18 @@ def _track_all(run: _Run, files: Sequence[JobFile], failed: dict[Path, str]) -> 
     for file, result in zip(files, run.map(track_file, files, "detecting faces"), strict=True):
         _note(run, file, result, failed)
         if not isinstance(result, InputError):
-            casts[file.number] = _cast(run, file).without_meshes()
+            casts[file.number] = cast_of(run, file).without_meshes()
     _require_one(casts, failed)
+    if run.job.tracks is None:
+        return casts
+    tracked = [file for file in files if file.number in casts]
+    if not run.job.edited:
+        write_all_tracks(run, tracked, [casts[file.number] for file in tracked])
+        casts = {file.number: cast_of(run, file).without_meshes() for file in tracked}
+    for file in tracked:
+        warn_of_edits(run.job.tracks_of(file.source) or run.job.tracks, cast_of(run, file))
+    run.store.expect("tracks", hash_of_tracks(run, tracked))
     return casts
-
-
-def _cast(run: _Run, file: JobFile) -> Tracks:
-    """Return who is where in a file; tracks that are to be edited are written the first time."""
-    cast, edited = cast_of(run, file), run.job.tracks
-    if edited is None:
-        return cast
-    if not edited.exists():
-        write_tracks(replace(cast, source=file.fingerprint), edited)
-        cast = cast_of(run, file)
-    warn_of_edits(edited, cast)
-    run.store.expect("tracks", sha256_of(edited))
-    return cast
 
 
 def _decide(
@@ -269,10 +298,11 @@ def _decide(
     """
     views: dict[int, FileViews] = {}
     while True:
-        everyone = join_files([casts[file.number] for file in files], run.config.tracker.same_person)
+        everyone = who_is_who(run, [casts[file.number] for file in files])
         names = [[number, local, name] for (number, local), name in everyone.names.items()]
-        edited = None if run.job.tracks is None else sha256_of(run.job.tracks)
-        key = key_of(run.config.key(), run.store.seed, [file.fingerprint for file in files], edited, names)
+        key = key_of(
+            run.config.key(), run.store.seed, [file.fingerprint for file in files], hash_of_tracks(run, files), names
+        )
         place = run.store.place(PLAN) / "plan.npz"
         if run.store.value(PLAN, 0, key) is not None:
             return files, everyone, load_plan(place), key

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from operator import length_hint
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
 from ksame.files import set_constant_time, sha256_of, write_atomic
 from ksame.privacy.certificate import VaultRecord
-from ksame.progress import Progress, silent
+from ksame.progress import Progress, silent, told
 from ksame.remote import Staged, staged
 from ksame.scene.at_risk import as_csv
 from ksame.scene.certificate import SceneCertificate, certify, kept_words
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     pass
 
 __all__ = ["MediaRelease", "ReleaseOptions", "deidentify_media"]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +108,7 @@ def deidentify_media(
     paths = [paths] if isinstance(paths, (str, Path)) else paths
     with staged(paths, output, resume=options.resume, force=options.force) as stage:
         recorder = partial(_recorder, options, paths, output, stage)
-        return _deidentify(stage, config, options, seed, recorder, _progress(on_progress))
+        return _deidentify(stage, config, options, seed, recorder, told(on_progress) if on_progress else silent)
 
 
 def _deidentify(
@@ -199,21 +197,6 @@ def _with_wishes(config: JobConfig, people: Mapping[str, str]) -> JobConfig:
     if people.get("others") == "keep":
         return replace(config, only=tuple(named["replace"]), mask=tuple(named["mask"]))
     return replace(config, keep=tuple(named["keep"]), mask=tuple(named["mask"]))
-
-
-def _progress(callback: Callable[[str, int, int], None] | None) -> Progress:
-    """Return a callback as something that items pass through."""
-    if callback is None:
-        return silent
-
-    def report(items: Iterable[T], what: str) -> Iterable[T]:
-        total = length_hint(items)
-        for done, item in enumerate(items):
-            callback(what, done, total)
-            yield item
-        callback(what, total, total)
-
-    return report
 
 
 def _warn(config: JobConfig) -> None:

@@ -95,11 +95,11 @@ def _places(result: JobResult, name: str) -> list[tuple[str, list[Place]]]:
         worst = [(n, track.number, frame) for m, track in tracks if m == n and track.at(frame) is not None]
     else:
         share = max(1, _COMPARED // len(tracks))
-        worst = [(n, track.number, frame) for n, track in tracks[:_COMPARED] for frame in _evenly(track, share)]
+        worst = [(n, track.number, frame) for n, track in tracks[:_COMPARED] for frame in evenly(track, share)]
     return [("first", [start]), ("worst", worst), ("last", [end])]
 
 
-def _evenly(track: Track, count: int) -> list[int]:
+def evenly(track: Track, count: int) -> list[int]:
     """Return frames of a track, evenly spread over those with a mesh."""
     rows = np.flatnonzero(track.meshed())
     if len(rows) == 0:

@@ -90,7 +90,9 @@ def track_file(run: StageRun, file: JobFile) -> None:
     """Find everyone in one file, unless a person has said who is where."""
     run.check(file)
     media = file.media
-    if run.job.tracks is not None and run.job.tracks.exists():
+    if run.job.edited:
+        if not (run.job.tracks_of(file.source) or file.source).exists():
+            raise InputError(f"{file}: it has no tracks in {run.job.tracks}. Name a folder that is empty to look anew.")
         return
     key = key_of(file.fingerprint, asdict(run.config.tracker), __version__)
     folder = run.store.place(TRACKS, file.number)
@@ -117,8 +119,9 @@ def track_file(run: StageRun, file: JobFile) -> None:
 
 def cast_of(run: StageRun, file: JobFile) -> Tracks:
     """Return who is where in a file, as it was found or as a person has edited it."""
-    if run.job.tracks is not None and run.job.tracks.exists():
-        return tracks_for(run.job.tracks, file.media)
+    edited = run.job.tracks_of(file.source)
+    if edited is not None and edited.exists():
+        return tracks_for(edited, file.media)
     cast = load_tracks(run.store.place(TRACKS, file.number))
     if cast is None:
         raise InputError(f"{file}: its tracks are gone from {run.store.folder}. Run again.")

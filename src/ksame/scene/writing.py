@@ -90,7 +90,7 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     if may_replace and file.output.exists():  # it may have got its name before the interruption, or not
         shutil.rmtree(folder.path, ignore_errors=True)
     config, cast = run.config, cast_of(run, file)
-    renderer = _renderer(run, cast, decisions)
+    renderer = renderer_for(run, cast, decisions)
     with Output(file.media, file.output, config.encoding, folder, force=run.job.force or may_replace) as output:
         begin = output.next_frame
         sealer = None
@@ -155,7 +155,7 @@ def render_part(run: StageRun, task: PartTask) -> None:
     whole, file = task.whole, task.whole.file
     run.check(file)
     cast = cast_of(run, file)
-    renderer = _renderer(run, cast, whole.decisions)
+    renderer = renderer_for(run, cast, whole.decisions)
     end = min(task.segments.stop * whole.segment_length, cast.n_frames)
     with open_part(file.media, file.output, run.config.encoding, _work_folder(run, whole), task.segments) as writer:
         begin = writer.next_frame
@@ -175,7 +175,8 @@ def _work_folder(run: StageRun, task: WriteTask) -> WorkFolder:
     return WorkFolder(out, resume=True, run_key=task.key, segment_length=task.segment_length)
 
 
-def _renderer(run: StageRun, cast: Tracks, decisions: Mapping[str, Decision]) -> Renderer:
+def renderer_for(run: StageRun, cast: Tracks, decisions: Mapping[str, Decision]) -> Renderer:
+    """Return what renders the frames of one file."""
     config = run.config
     regions = [rectangle(*region) for region in config.regions]
     network = None if METHODS[config.method].masks else finisher(config.device)

@@ -148,6 +148,15 @@ class People:
         return People(names, self.unmatched & left, self.unconfirmed & left)
 
 
+def by_name(files: Sequence[Tracks]) -> People:
+    """Take the same name in several files for the same person."""
+    names = {(number, person.name): person.name for number, tracks in enumerate(files) for person in tracks.people}
+    known = {person.name for tracks in files for person in tracks.people if person.embedding is not None}
+    confirmed = {track.person for tracks in files for track in tracks.tracks if track.confirmed}
+    unconfirmed = frozenset(track.person for tracks in files for track in tracks.tracks) - confirmed
+    return People(names, frozenset(names.values()) - known - unconfirmed, unconfirmed)
+
+
 def join_files(files: Sequence[Tracks], same_person: float) -> People:
     """Find the same people in several files by their embeddings; from the cosine ``same_person`` on two are one.
 
@@ -156,9 +165,7 @@ def join_files(files: Sequence[Tracks], same_person: float) -> People:
     says, so the limit is low.
     """
     if len(files) == 1:
-        tracks = files[0]
-        unmatched = {person.name for person in tracks.people if person.embedding is None} - tracks.unconfirmed
-        return People({(0, p.name): p.name for p in tracks.people}, frozenset(unmatched), tracks.unconfirmed)
+        return by_name(files)
     entries = [((number, person.name), person) for number, tracks in enumerate(files) for person in tracks.people]
     entries.sort(key=lambda entry: (-_amount(files[entry[0][0]], entry[1].name), entry[0][0], in_order(entry[1].name)))
     groups: list[list[Key]] = []

@@ -1,0 +1,139 @@
+"""What a person corrects in tracks: who is who, where a track ends, a face that was missed, one that is none.
+
+Each correction returns new tracks; what was found (``originals``) is never changed, so that whoever is left out is
+noticed. ``docs/scenes.md`` says how the same is done by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ksame.errors import UsageError
+from ksame.models import Source
+from ksame.scene.track.storage import SHAPES
+from ksame.scene.track.tracks import OriginalTrack, Person, Track, Tracks, in_order
+
+_VIEWS = 2  # best frames that a person gets who has none: as many as are looked at for a surrogate
+
+
+def renamed(tracks: Tracks, names: Mapping[str, str]) -> Tracks:
+    """Return the tracks with other names for people; those who get one name become one person.
+
+    Examples
+    --------
+    >>> renamed(Tracks((8, 8), 1, (Person("P1", None),), ()), {"P1": "guest"}).people[0].name
+    'guest'
+    """
+    groups: dict[str, list[Person]] = {}
+    for person in tracks.people:
+        groups.setdefault(names.get(person.name, person.name), []).append(person)
+    people = tuple(_joined(name, group) for name, group in sorted(groups.items(), key=lambda item: in_order(item[0])))
+    moved = tuple(replace(track, person=names.get(track.person, track.person)) for track in tracks.tracks)
+    return replace(tracks, people=people, tracks=moved)
+
+
+def split(tracks: Tracks, number: int, frame: int, person: str) -> Tracks:
+    """Give a track, from a frame on, to somebody else; at its first frame, all of it."""
+    track = _track(tracks, number)
+    if not track.first <= frame < track.end:
+        raise UsageError(
+            f"Track {number} is in frames {track.first} to {track.end - 1}. Choose one of them. Got {frame}."
+        )
+    if person == track.person:
+        raise UsageError(f"Track {number} is {person} already. Choose another name.")
+    if frame == track.first:
+        kept, parts = [], [replace(track, person=person)]
+    else:
+        kept = [_cut(track, track.first, frame)]
+        parts = [replace(_cut(track, frame, track.end), number=_free_number(tracks), person=person)]
+    best = {
+        name: [(parts[0].number, at) if each == number and at >= frame else (each, at) for each, at in pairs]
+        for name, pairs in ((one.name, one.best) for one in tracks.people)
+    }
+    theirs = [pair for pairs in best.values() for pair in pairs if pair[0] == parts[0].number]
+    people = [replace(one, best=tuple(p for p in best[one.name] if p not in theirs)) for one in tracks.people]
+    old = next((one for one in people if one.name == person), Person(person, None))
+    people = [*(one for one in people if one.name != person), replace(old, best=(*old.best, *theirs))]
+    others = [each for each in tracks.tracks if each.number != number]
+    return _settled(tracks, people, [*others, *kept, *parts])
+
+
+def draw(tracks: Tracks, box: tuple[float, float, float, float], first: int, last: int, person: str) -> Tracks:
+    """Add a box, the same in all frames from ``first`` to ``last``, for a face that was not found. It is masked."""
+    if not 0 <= first <= last < tracks.n_frames:
+        raise UsageError(f"Frames go from 0 to {tracks.n_frames - 1}. Got {first} to {last}.")
+    x, y, width, height = box
+    inside = x < tracks.size[0] and y < tracks.size[1] and x + width > 0 and y + height > 0
+    if not (width > 0 and height > 0 and inside):
+        raise UsageError(f"A box must lie in the picture of {tracks.size[0]} x {tracks.size[1]} pixels. Got {box}.")
+    n = last - first + 1
+    arrays: dict[str, Any] = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in SHAPES.items()}
+    arrays["boxes"][:] = box
+    arrays["points"][:] = np.nan
+    arrays["source"][:] = Source.ADDED
+    track = Track(_free_number(tracks), person, first, **arrays)
+    known = person in {one.name for one in tracks.people}
+    people = tracks.people if known else (*tracks.people, Person(person, None))
+    return _settled(tracks, people, [*tracks.tracks, track])
+
+
+def discard(tracks: Tracks, number: int) -> Tracks:
+    """Throw a track away: what it shows is no face, and stays as it is."""
+    _track(tracks, number)
+    return _settled(tracks, tracks.people, [track for track in tracks.tracks if track.number != number])
+
+
+def _track(tracks: Tracks, number: int) -> Track:
+    for track in tracks.tracks:
+        if track.number == number:
+            return track
+    raise UsageError(f"There is no track {number} any more.")
+
+
+def _free_number(tracks: Tracks) -> int:
+    return max((track.number for track in tracks.tracks), default=0) + 1
+
+
+def _cut(track: Track, first: int, end: int) -> Track:
+    rows = slice(first - track.first, end - track.first)
+    return replace(track, first=first, **{name: getattr(track, name)[rows] for name in SHAPES})
+
+
+def _joined(name: str, people: Sequence[Person]) -> Person:
+    """Make one person of several."""
+    if len(people) == 1:
+        return replace(people[0], name=name)
+    vectors = [person.embedding for person in people if person.embedding is not None]
+    mean = np.sum(vectors, axis=0) if vectors else None
+    embedding = None if mean is None else mean / max(float(np.linalg.norm(mean)), 1e-12)
+    return Person(name, embedding, tuple(pair for person in people for pair in person.best))
+
+
+def _settled(tracks: Tracks, people: Sequence[Person], changed: Sequence[Track]) -> Tracks:
+    """Return tracks in order, with the people who have any; each has best frames where there is a mesh."""
+    kept = []
+    for person in sorted(people, key=lambda one: in_order(one.name)):
+        theirs = [track for track in changed if track.person == person.name]
+        if theirs:
+            numbers = {track.number for track in theirs}
+            best = tuple(pair for pair in person.best if pair[0] in numbers) or _most_frontal(theirs)
+            kept.append(replace(person, best=best))
+    originals = tracks.originals
+    if originals is None:
+        originals = tuple(OriginalTrack(t.person, t.first, t.boxes, t.confirmed) for t in tracks.tracks)
+    ordered = tuple(sorted(changed, key=lambda track: track.number))
+    return replace(tracks, people=tuple(kept), tracks=ordered, originals=originals)
+
+
+def _most_frontal(tracks: Sequence[Track]) -> tuple[tuple[int, int], ...]:
+    """Return the frames in which a head is turned least, of those with a mesh."""
+    turned = [
+        (float(abs(track.poses[row]).max()), track.number, track.first + int(row))
+        for track in tracks
+        for row in np.flatnonzero(track.meshed())
+    ]
+    return tuple((number, frame) for _, number, frame in sorted(turned)[:_VIEWS])

@@ -1,0 +1,128 @@
+"""What a project asks for, as commands of ``ksame``: the studio does nothing that these do not do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ksame.errors import UsageError
+from ksame.recipes import METHODS
+from ksame.scene.config import JobConfig
+from ksame.studio.projects import JOBS, TRACKS
+from ksame.studio.state import Action, Project, Settings, Wish
+
+OUT, ZIP, REVIEW, LINKAGE, REPORT = "out", "publish.zip", "review.png", "link-table.json", "report.html"
+
+
+def command(project: Project, action: Action, number: int, source: int | None = None) -> list[str]:
+    """Return the words after ``ksame``, for the folder of the project.
+
+    Parameters
+    ----------
+    number : int
+        Of the job; it writes below ``jobs``.
+    source : int, optional
+        The job whose outputs are audited.
+    """
+    place = f"{JOBS}/{number:04d}"
+    if project.kind == "audit" and action == "run":
+        return _audit(project.settings, "originals", "released", place)
+    if action == "audit" and project.kind != "audit":
+        if source is None:
+            raise UsageError("There is nothing to audit yet: run first.")
+        before = "media" if project.kind == "scene" else "faces"
+        made = f"{JOBS}/{source:04d}"
+        view = ["--view", "faces"] if project.kind == "faces" else []
+        return [*_audit(project.settings, before, f"{made}/{OUT}", place), "--linkage", f"{made}/{LINKAGE}", *view]
+    if project.kind == "scene" and action == "find":
+        return ["people", "media/", "--tracks", TRACKS, "--json"]
+    if project.kind == "scene" and action == "run":
+        beside = ["--tracks", TRACKS, "--review", f"{place}/{REVIEW}", "--link-table", f"{place}/{LINKAGE}"]
+        return ["deidentify", "media/", "-o", f"{place}/{OUT}/", *_scene_options(project), *beside, "--json"]
+    if project.kind == "faces" and action == "run":
+        return ["release", "faces", "-o", f"{place}/{OUT}", *_face_options(project.settings), "--link-table",
+                f"{place}/{LINKAGE}", "--json"]  # fmt: skip
+    raise UsageError(f"A project of this kind has nothing to {action}.")
+
+
+def scene_config(project: Project) -> JobConfig:
+    """Return the settings of a scene as ``ksame deidentify`` makes them of the command."""
+    from ksame.heads.covers import COVERS
+    from ksame.scene.media import EncoderConfig
+
+    chosen = project.settings
+    return JobConfig(
+        method=chosen.method,
+        k=chosen.k,
+        cover=COVERS[chosen.cover],
+        level=chosen.level,
+        keep=_who(project, "keep"),
+        mask=_who(project, "mask"),
+        encoding=EncoderConfig(audio=chosen.audio),
+    )
+
+
+def check(project: Project) -> None:
+    """Refuse settings with which no command would begin."""
+    chosen = project.settings
+    if project.kind == "scene":
+        scene_config(project)
+    elif project.kind == "faces":
+        entry = METHODS.choose(chosen.method, lambda entry: entry.for_sets)
+        entry.build(**({"k": chosen.k} if "k" in entry.parameters else {}), **entry.at(chosen.level))
+
+
+def _who(project: Project, wish: Wish) -> tuple[str, ...]:
+    return tuple(name for name, wanted in project.wishes.items() if wanted == wish)
+
+
+def _scene_options(project: Project) -> list[str]:
+    chosen = project.settings
+    words = ["--method", chosen.method, "--k", str(chosen.k), "--cover", chosen.cover, "--audio", chosen.audio]
+    words += [] if chosen.level is None else ["--level", str(chosen.level)]
+    for name in _who(project, "keep"):
+        words += ["--keep", name]
+    for name in _who(project, "mask"):
+        words += ["--mask", name]
+    return [*words, "--seed", str(chosen.seed)]
+
+
+def _face_options(chosen: Settings) -> list[str]:
+    entry = METHODS.choose(chosen.method, lambda entry: entry.for_sets)
+    words = ["--method", chosen.method]
+    words += ["--k", str(chosen.k)] if "k" in entry.parameters else []
+    words += [] if chosen.level is None else ["--level", str(chosen.level)]
+    words += [] if chosen.select is None else ["--select", chosen.select, "--small-classes", chosen.small_classes]
+    words += ["--reference", "builtin"] if "reference" in entry.needs else []
+    return [*words, "--seed", str(chosen.seed)]
+
+
+def _audit(chosen: Settings, before: str, after: str, place: str) -> list[str]:
+    return ["audit", before, after, "-o", f"{place}/{REPORT}", "--attackers", chosen.attackers, "--json"]
+
+
+def resumed(words: list[str]) -> list[str]:
+    """Return the command that goes on with an interrupted one; what cannot go on begins anew."""
+    return [*words, "--resume"] if words[0] == "deidentify" and "--resume" not in words else words
+
+
+def outputs(folder: Path) -> list[tuple[Path, bool, str]]:
+    """Return what a job wrote below its folder: where, whether it may be published, and what it is.
+
+    A new kind of file that jobs write gets its line here.
+    """
+    out = folder / OUT
+    published = sorted(path for path in out.rglob("*") if path.is_file())
+    found = [(folder / ZIP, True, "everything to publish, in one file")]
+    found += [(path, True, _about(path)) for path in published]
+    found += [
+        (folder / f"{OUT}.at-risk.csv", False, "frames to look at before publishing"),
+        (folder / REPORT, False, "the audit's report; it shows originals"),
+        (folder / "audit.json", False, "the audit's numbers"),
+        (folder / REVIEW, False, "everyone before and after; it shows originals"),
+        (folder / LINKAGE, False, "who became whom; it undoes the work"),
+    ]
+    return [each for each in found if each[0].is_file()]
+
+
+def _about(path: Path) -> str:
+    return {"certificate.json": "the certificate", "contact-sheet.png": "all faces on one sheet"}.get(path.name, "")
