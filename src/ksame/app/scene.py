@@ -118,7 +118,14 @@ class DeidentifyCommand:
             rich_help_panel=_WHO,
         ),
     ] = None
-    audio: Annotated[str, typer.Option(help="keep or drop the sound.", rich_help_panel=_MEDIA)] = "keep"
+    audio: Annotated[
+        str,
+        typer.Option(
+            help="keep or drop the sound, or disguise it: its pitch and formants move, words stay. A disguised voice "
+            "is not anonymous: whoever finds out by how much can move it back.",
+            rich_help_panel=_MEDIA,
+        ),
+    ] = "keep"
     codec: Annotated[
         str | None,
         typer.Option(help="h264, hevc, vp9, mpeg4, wmv2, ffv1; for frames png or jpeg.", rich_help_panel=_MEDIA),

@@ -24,7 +24,7 @@ from ksame.scene.config import Job, JobConfig
 from ksame.scene.decide import Decision, FileViews, file_views
 from ksame.scene.edited import tracks_for
 from ksame.scene.frames import Frames
-from ksame.scene.media import DamagePolicy, Media, Output, WorkFolder, open_media
+from ksame.scene.media import DamagePolicy, Media, Output, Voice, WorkFolder, open_media
 from ksame.scene.memory import give_back_memory, one_opencv_thread
 from ksame.scene.render import (
     Mask,
@@ -174,7 +174,8 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     mask = Mask(config.masking, config.level)
     renderer = Renderer(cast, decisions, mask, config.span, regions, run.store.seed, network)
     folder = WorkFolder(out, resume=True, run_key=key)
-    with Output(file.media, file.output, config.encoding, folder, force=run.job.force or may_replace) as output:
+    voice, force = Voice.drawn(run.store.seed), run.job.force or may_replace
+    with Output(file.media, file.output, config.encoding, folder, force=force, voice=voice) as output:
         begin = output.next_frame
         masked: list[MaskedInstead] = []
         frames = run.tools.progress(Frames(file.media, first_needed(begin)), "writing")

@@ -7,6 +7,7 @@ from ksame.scene.media.output import Output, check_destination, check_requests
 from ksame.scene.media.probe import open_media
 from ksame.scene.media.segments import WorkFolder
 from ksame.scene.media.source import Frame, Media
+from ksame.scene.media.voice import Voice
 
 __all__ = [
     "DamagePolicy",
@@ -15,6 +16,7 @@ __all__ = [
     "Media",
     "Output",
     "Pixels",
+    "Voice",
     "WorkFolder",
     "check_destination",
     "check_requests",

@@ -21,6 +21,7 @@ from ksame.scene.media.image_writers import ImageSequenceWriter, PhotographWrite
 from ksame.scene.media.muxing import VideoWriter
 from ksame.scene.media.segments import WorkFolder
 from ksame.scene.media.source import Media
+from ksame.scene.media.voice import Voice
 
 _Writer = PhotographWriter | VideoWriter | ImageSequenceWriter
 """Each goes on where an earlier run stopped."""
@@ -37,8 +38,17 @@ class Output:
     """
 
     def __init__(
-        self, media: Media, destination: Path, encoding: EncoderConfig, work: WorkFolder, *, force: bool = False
+        self,
+        media: Media,
+        destination: Path,
+        encoding: EncoderConfig,
+        work: WorkFolder,
+        *,
+        force: bool = False,
+        voice: Voice | None = None,
     ) -> None:
+        if encoding.audio == "disguise" and voice is None:
+            raise UsageError("To disguise a voice, say by which: pass Voice.drawn(seed).")
         self._media = media
         self._destination = Path(destination)
         self._temporary = _part(self._destination)
@@ -49,7 +59,7 @@ class Output:
         with _output_errors(self._destination):
             _try_writing(self._destination, self._temporary)
             work.prepare(media, self._destination, encoding)
-            self._writer = _writer(media, self._destination, encoding, work)
+            self._writer = _writer(media, self._destination, encoding, work, voice)
 
     @property
     def next_frame(self) -> int:
@@ -110,12 +120,12 @@ class Output:
         _remove(self._temporary)
 
 
-def _writer(media: Media, destination: Path, encoding: EncoderConfig, work: WorkFolder) -> _Writer:
+def _writer(media: Media, destination: Path, encoding: EncoderConfig, work: WorkFolder, voice: Voice | None) -> _Writer:
     suffix = destination.suffix.lower()
     if suffix in PICTURE_SUFFIXES:
         return PhotographWriter(media, encoding, PICTURE_SUFFIXES[suffix])
     if suffix in CONTAINERS:
-        return VideoWriter(media, encoding, destination, work)
+        return VideoWriter(media, encoding, destination, work, voice if encoding.audio == "disguise" else None)
     return ImageSequenceWriter(media, encoding, work.path)
 
 
