@@ -98,7 +98,7 @@ def test_names_that_are_too_long(nobody, run, tmp_path):  # noqa: F811
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--keep-metadata", "all"), "no entry 'all'"),
+        (("--keep-metadata", "everything"), "no entry 'everything'"),
         (("--keep-metadata", "Copyrihgt"), "Entries that can be kept: Artist, Copyright"),
         (("--keep-metadata", "Orientation"), "no entry 'Orientation'"),
         (("--region", "5000,10,20,20"), "outside"),

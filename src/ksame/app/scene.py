@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ksame.app import talk
-from ksame.app.options import SCHEDULER_HELP, cover_help, level_help, method_help, scenes, with_options
+from ksame.app.options import METADATA_HELP, SCHEDULER_HELP, cover_help, level_help, method_help, scenes, with_options
 from ksame.errors import ExitCode, PrivacyWarning, UsageError, parameter_error
 from ksame.heads.covers import COVERS, HEAD
 from ksame.scheduling import LOCAL
@@ -143,7 +143,7 @@ class DeidentifyCommand:
     ] = None
     keep_metadata: Annotated[
         list[str] | None,
-        typer.Option(help="An entry that goes over, such as title, Copyright, subtitles.", rich_help_panel=_MEDIA),
+        typer.Option(help=METADATA_HELP, rich_help_panel=_MEDIA),
     ] = None
     damaged: Annotated[
         str,

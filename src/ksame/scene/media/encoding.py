@@ -70,8 +70,8 @@ class EncoderConfig(Parameters):
     # as x264's constant rate factor: lower is better, 0 to 51; for JPEG and WebP 1 to 100, higher is better
     quality: int | None = parameter(None, "quality; a good one by default", kind=int, low=0, high=100)
     audio: Literal["keep", "disguise", "drop"] = parameter("keep", "what becomes of the sound", choices=AUDIO)
-    # names of entries that go over: keys of the container ("title", "creation_time", "location"), tags of a
-    # photograph ("Copyright"), or "subtitles"
+    # names of entries that go over: keys of the container ("title"), tags of a photograph ("Copyright"),
+    # "subtitles", or groups: see :data:`ksame.scene.media.metadata.GROUPS`
     keep_metadata: tuple[str, ...] = ()
     speed: str = parameter("superfast", "preset of the encoder", choices=SPEEDS)
 

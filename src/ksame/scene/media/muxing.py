@@ -22,6 +22,7 @@ from ksame.errors import OutputError
 from ksame.scene.media.audio import AudioTrack, TimedPacket, copy_packets, pulled
 from ksame.scene.media.encoding import CONTAINERS, Container, EncoderConfig, losses, mpeg4_rate, video_settings
 from ksame.scene.media.integrity import check_complete
+from ksame.scene.media.metadata import asked_for
 from ksame.scene.media.recording import Recording, open_container
 from ksame.scene.media.segments import Segment, Segments, WorkFolder, add_video_stream
 from ksame.scene.media.source import Media
@@ -90,9 +91,8 @@ def _mux(
                 sources.append(AudioTrack(media, output, container, start, voice).packets())
             if "subtitles" in encoding.keep_metadata:
                 sources.extend(_subtitles(media, output, container, start))
-            for key in encoding.keep_metadata:
-                if key in media.metadata:
-                    output.metadata[key] = media.metadata[key]
+            for key in sorted(asked_for(media.metadata, encoding.keep_metadata)):
+                output.metadata[key] = media.metadata[key]
         for _, packet in heapq.merge(*sources, key=lambda timed: timed[0]):
             output.mux_one(packet)
 

@@ -18,6 +18,7 @@ from ksame.pictures import PICTURE_SUFFIXES, Pixels
 from ksame.scene.media.conversion import OutputFrame
 from ksame.scene.media.encoding import CONTAINERS, EncoderConfig
 from ksame.scene.media.image_writers import ImageSequenceWriter, PhotographWriter
+from ksame.scene.media.metadata import GROUPS
 from ksame.scene.media.muxing import VideoWriter
 from ksame.scene.media.segments import WorkFolder
 from ksame.scene.media.source import Media
@@ -160,9 +161,10 @@ def check_requests(
     """Refuse what would have no effect: metadata that no file has, and rectangles outside a picture."""
     keys = sorted({key for source in media for key in source.metadata_keys})
     for name in encoding.keep_metadata:
-        if name not in keys:
+        if name not in keys and name not in GROUPS:
             raise UsageError(
-                f"There is no entry {name!r} in the metadata. Entries that can be kept: {', '.join(keys) or 'none'}."
+                f"There is no entry {name!r} in the metadata that may go over. Entries that can be kept: "
+                f"{', '.join(keys) or 'none'}. Groups of them: {', '.join(GROUPS)}."
             )
     for source in media:
         for x, y, width, height in regions:
