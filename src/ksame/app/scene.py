@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 
 from ksame.app import talk
 from ksame.app.options import METADATA_HELP, SCHEDULER_HELP, cover_help, level_help, method_help, scenes, with_options
-from ksame.errors import ExitCode, PrivacyWarning, UsageError, parameter_error
+from ksame.errors import ExitCode, PrivacyWarning, UsageError
 from ksame.heads.covers import COVERS, HEAD
 from ksame.scheduling import LOCAL
 
@@ -20,7 +19,6 @@ _FILES = "Input and output"
 _FACES = "Faces"
 _WHO = "Who, when and where"
 _MEDIA = "Media"
-_FAR = 1_000_000  # pixels: more than any picture has across
 
 
 @dataclass(frozen=True)
@@ -113,8 +111,9 @@ class DeidentifyCommand:
     region: Annotated[
         list[str] | None,
         typer.Option(
-            help="A rectangle x,y,width,height in pixels that is always filled in: a screen, a number plate, a face "
-            "that was not found.",
+            help="A rectangle x,y,width,height in pixels that is filled in: a screen, a number plate, a face that was "
+            "not found. Always, or for a time: 0:05@20,40,200,120..0:12@60,44,200,120 moves straight from the one "
+            "place to the other; 0:05@20,40,200,120..0:12 stands still.",
             rich_help_panel=_WHO,
         ),
     ] = None
@@ -214,6 +213,7 @@ def deidentify_command(options: DeidentifyCommand) -> None:
     exit code is 3 where a mask stood in, a file could not be read, or no face was found in it.
     """
     from ksame.app.manifest import with_manifest
+    from ksame.app.places import parse_region, parse_time
     from ksame.app.scene_report import for_machines, show
     from ksame.privacy.signing import load_private_key
     from ksame.scene.config import JobConfig
@@ -317,39 +317,3 @@ def people_command(
         show(listed)
     if listed.failed:
         raise typer.Exit(ExitCode.WITHHELD)
-
-
-def parse_time(text: str | None, default: float) -> float:
-    """Return the seconds of a time such as 75, 1:15 or 0:01:15.5.
-
-    Examples
-    --------
-    >>> parse_time("1:02:03.5", 0.0)
-    3723.5
-    """
-    if text is None:
-        return default
-    if re.fullmatch(r"(\d{1,9}:){0,2}\d{1,9}(\.\d{0,9})?", text) is None:
-        raise parameter_error("time", "deidentify", "seconds, m:ss or h:mm:ss, such as 75 or 1:15", text)
-    seconds = 0.0
-    for part in text.split(":"):
-        seconds = 60 * seconds + float(part)
-    return seconds
-
-
-def parse_region(text: str) -> tuple[float, float, float, float]:
-    """Return x, y, width and height of a rectangle.
-
-    Examples
-    --------
-    >>> parse_region("10,20,30,40")
-    (10.0, 20.0, 30.0, 40.0)
-    """
-    try:
-        x, y, width, height = (float(part) for part in text.split(","))
-    except ValueError:
-        raise parameter_error("region", "deidentify", "x,y,width,height in pixels", text) from None
-    if not (0 < width <= _FAR and 0 < height <= _FAR and abs(x) <= _FAR and abs(y) <= _FAR):
-        expected = f"x,y,width,height in pixels, none beyond {_FAR}, width and height above 0"
-        raise parameter_error("region", "deidentify", expected, text)
-    return x, y, width, height

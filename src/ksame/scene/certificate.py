@@ -36,7 +36,7 @@ class SceneMethod(Record):
     name: str
     level: float | None = Field(None, description="strength of a mask, where it was chosen")
     cover: str = Field(description="how much of a head was invented: head or face")
-    regions: int = Field(0, ge=0, description="rectangles filled in every frame")
+    regions: int = Field(0, ge=0, description="rectangles filled in every frame, or for a time")
 
 
 class SceneCounts(Record):

@@ -13,6 +13,7 @@ from ksame.heads.covers import HEAD, Cover
 from ksame.recipes import METHODS
 from ksame.scene.decide import SOMEONE_ELSE, check_method
 from ksame.scene.media import DamagePolicy, EncoderConfig
+from ksame.scene.regions import Region
 from ksame.scene.render import FILL, Mask
 from ksame.scene.store import key_of
 from ksame.scene.track import TrackerConfig
@@ -38,8 +39,8 @@ class JobConfig:
         People who stay as they are, who alone are replaced, who are masked.
     span : (float, float)
         Seconds between which faces are changed.
-    regions : tuple of (x, y, width, height)
-        Rectangles that are filled in all frames of all files.
+    regions : tuple of (x, y, width, height) or MovingRegion
+        Rectangles that are filled in all files: in all frames, or where they are then.
     judged : bool
         Whether a recogniser judges the surrogates.
     tracker : TrackerConfig
@@ -62,7 +63,7 @@ class JobConfig:
     only: tuple[str, ...] = ()
     mask: tuple[str, ...] = ()
     span: tuple[float, float] = (0.0, np.inf)
-    regions: tuple[tuple[float, float, float, float], ...] = ()
+    regions: tuple[Region, ...] = ()
     judged: bool = True
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     encoding: EncoderConfig = field(default_factory=EncoderConfig)

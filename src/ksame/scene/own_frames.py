@@ -19,7 +19,7 @@ from ksame.scene.at_risk import stretches
 from ksame.scene.config import JobConfig
 from ksame.scene.decide import JUDGE, decide, file_views
 from ksame.scene.media import Frame
-from ksame.scene.render import Mask, Renderer, rectangle, render_frames
+from ksame.scene.render import Mask, Renderer, render_frames
 from ksame.scene.track import find_tracks, join_files
 from ksame.scene.workers import picture_pool
 
@@ -81,7 +81,7 @@ def deidentify_frames(
             plan.decisions,
             Mask(config.masking, config.level),
             config.span,
-            [rectangle(*region) for region in config.regions],
+            config.regions,
             seed,
             None if METHODS[config.method].masks else finisher(config.device),
         )

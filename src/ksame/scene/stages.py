@@ -32,7 +32,6 @@ from ksame.scene.render import (
     Renderer,
     changed_region,
     first_needed,
-    rectangle,
     render_frames,
 )
 from ksame.scene.result import FileResult
@@ -169,10 +168,9 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     if may_replace and file.output.exists():  # it may have got its name before the interruption, or not
         shutil.rmtree(out, ignore_errors=True)
     config, cast = run.config, cast_of(run, file)
-    regions = [rectangle(*region) for region in config.regions]
     network = None if METHODS[config.method].masks else finisher(config.device)
     mask = Mask(config.masking, config.level)
-    renderer = Renderer(cast, decisions, mask, config.span, regions, run.store.seed, network)
+    renderer = Renderer(cast, decisions, mask, config.span, config.regions, run.store.seed, network)
     folder = WorkFolder(out, resume=True, run_key=key)
     voice, force = Voice.drawn(run.store.seed), run.job.force or may_replace
     with Output(file.media, file.output, config.encoding, folder, force=force, voice=voice) as output:

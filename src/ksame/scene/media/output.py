@@ -23,6 +23,7 @@ from ksame.scene.media.muxing import VideoWriter
 from ksame.scene.media.segments import WorkFolder
 from ksame.scene.media.source import Media
 from ksame.scene.media.voice import Voice
+from ksame.scene.regions import Region, check_region
 
 _Writer = PhotographWriter | VideoWriter | ImageSequenceWriter
 """Each goes on where an earlier run stopped."""
@@ -155,9 +156,7 @@ def _check_free(destination: Path, *, force: bool) -> None:
         raise UsageError(f"{destination}: a {kind} of this name exists, and no {other} replaces it. Choose another.")
 
 
-def check_requests(
-    media: Sequence[Media], encoding: EncoderConfig, regions: Sequence[tuple[float, float, float, float]]
-) -> None:
+def check_requests(media: Sequence[Media], encoding: EncoderConfig, regions: Sequence[Region]) -> None:
     """Refuse what would have no effect: metadata that no file has, and rectangles outside a picture."""
     keys = sorted({key for source in media for key in source.metadata_keys})
     for name in encoding.keep_metadata:
@@ -167,12 +166,9 @@ def check_requests(
                 f"{', '.join(keys) or 'none'}. Groups of them: {', '.join(GROUPS)}."
             )
     for source in media:
-        for x, y, width, height in regions:
-            if not (x < source.size[0] and y < source.size[1] and x + width > 0 and y + height > 0):
-                raise UsageError(
-                    f"{source.path}: the --region {x:g},{y:g},{width:g},{height:g} lies outside its picture of "
-                    f"{source.size[0]}x{source.size[1]} pixels. Correct it, or work on this file apart."
-                )
+        for region in regions:
+            longest = source.duration if source.exact else 2 * source.duration + 10  # it is an estimate
+            check_region(region, str(source.path), source.size, None if source.kind == "photograph" else longest)
 
 
 def _part(destination: Path) -> Path:

@@ -16,7 +16,8 @@ from ksame.models import Face, Source
 from ksame.models.finisher import Finisher, finisher
 from ksame.scene.decide import Decision, Treatment, neutral_of
 from ksame.scene.media import Frame
-from ksame.scene.render.filling import fill, outline_of
+from ksame.scene.regions import Region, boxes_at
+from ksame.scene.render.filling import fill, outline_of, rectangle
 from ksame.scene.render.masking import Mask
 from ksame.scene.track.tracks import NOT_SURE, Tracks
 
@@ -53,11 +54,14 @@ class FramePlan:
         Faces to be masked, and why they cannot be replaced; empty where a mask was asked for.
     outlines : tuple of ndarray of shape (n, 2)
         All that is taken away.
+    filled : tuple of ndarray of shape (n, 2)
+        What of it is filled because a person named it.
     """
 
     heads: Mapping[int, Invention]
     masked: tuple[tuple[Face, str], ...]
     outlines: tuple[FloatArray, ...]
+    filled: tuple[FloatArray, ...]
 
 
 @dataclass(eq=False)
@@ -73,8 +77,8 @@ class Renderer:
         For whoever is masked on request; whoever cannot be replaced gets the plain fill.
     span : (float, float)
         Seconds between which faces are changed.
-    regions : sequence of ndarray of shape (n, 2)
-        Outlines that are filled in every frame.
+    regions : sequence of Region
+        Rectangles that are filled, in every frame or for a time, whoever is there.
     seed : int
         For masks with noise.
     network : Finisher, optional
@@ -85,7 +89,7 @@ class Renderer:
     decisions: Mapping[str, Decision]
     mask: Mask = field(default_factory=Mask)
     span: tuple[float, float] = (0.0, np.inf)
-    regions: Sequence[FloatArray] = ()
+    regions: Sequence[Region] = ()
     seed: int = 0
     network: Finisher | None = None
 
@@ -95,8 +99,8 @@ class Renderer:
         self._plan = lru_cache(_CACHED)(self._make_plan)
 
     def plan(self, index: int, time: float) -> FramePlan:
-        """Return what becomes of the faces of a frame; outside the span nothing does."""
-        return self._plan(index) if self.span[0] <= time <= self.span[1] else FramePlan({}, (), tuple(self.regions))
+        """Return what becomes of the faces of a frame, of which nothing does outside the span, and what is filled."""
+        return self._plan(index, time)
 
     def render(self, frame: Frame) -> ByteArray:
         """Return the new frame, (height, width, 3); the frame itself, not a copy, where nothing changes."""
@@ -126,7 +130,7 @@ class Renderer:
         for face, reason in plan.masked:
             mask = Mask() if reason else self.mask
             mask.apply(out, face, np.random.default_rng((self.seed, frame.index, face.track)))
-        for outline in self.regions:
+        for outline in plan.filled:
             fill(out, outline)
         return out
 
@@ -134,10 +138,10 @@ class Renderer:
         """Return who in a frame is masked because they cannot be replaced."""
         return [MaskedInstead(index, face.person, reason) for face, reason in self.plan(index, time).masked if reason]
 
-    def _make_plan(self, index: int) -> FramePlan:
+    def _make_plan(self, index: int, time: float) -> FramePlan:
         heads: dict[int, Invention] = {}
         masked: list[tuple[Face, str]] = []
-        for face in self.cast.at(index):
+        for face in self.cast.at(index) if self.span[0] <= time <= self.span[1] else ():
             decision = self.decisions[face.person]
             if decision.treatment is Treatment.KEEP:
                 continue
@@ -147,7 +151,8 @@ class Renderer:
             else:
                 masked.append((face, invention))
         outlines = (*(head.region.outline for head in heads.values()), *(outline_of(face)[0] for face, _ in masked))
-        return FramePlan(heads, tuple(masked), (*outlines, *self.regions))
+        filled = tuple(rectangle(*box) for box in boxes_at(self.regions, time))
+        return FramePlan(heads, tuple(masked), (*outlines, *filled), filled)
 
     def _neutral(self, track: int) -> FloatArray | None:
         """Return the neutral shape of whoever a track shows."""
