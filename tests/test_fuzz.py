@@ -6,7 +6,8 @@ from fuzzing import READERS, fuzz
 
 
 @pytest.mark.parametrize(
-    ("name", "cases"), [("certificate", 25), ("linkage", 20), ("tracks", 60), ("labels", 40), ("manifest", 300)]
+    ("name", "cases"),
+    [("certificate", 25), ("linkage", 20), ("tracks", 60), ("labels", 40), ("manifest", 300), ("boxes", 60)],
 )
 def test_broken_files_give_a_clear_error(name, cases, tmp_path):
     ended = fuzz(name, tmp_path, seed=3, cases=cases)

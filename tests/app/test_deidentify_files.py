@@ -115,6 +115,21 @@ def test_a_region_may_reach_over_the_edge(nobody, run, tmp_path):  # noqa: F811
     run("deidentify", nobody, "-o", tmp_path / "safe.png", "-m", "fill", "--region=-10,-10,40,40", code=3)
 
 
+def test_boxes_of_another_detector_are_filled(nobody, run, tmp_path):  # noqa: F811
+    (tmp_path / "boxes.csv").write_text("file,x,y,width,height\nnobody.png,10,10,40,30\n")
+    words = ("deidentify", nobody, "-o", tmp_path / "safe.png", "-m", "fill", "--boxes", tmp_path / "boxes.csv")
+    run(*words, code=3)
+    with Image.open(nobody) as before, Image.open(tmp_path / "safe.png") as after:
+        changed = (np.asarray(before) != np.asarray(after)).any(axis=2)
+    assert changed[12:38, 12:48].mean() > 0.5
+    changed[5:45, 5:55] = False
+    assert not changed.any()
+    assert json.loads((tmp_path / "safe.certificate.json").read_text())["method"]["regions"] == 1
+    run("verify", tmp_path / "safe.png")
+    (tmp_path / "boxes.csv").write_text("file,x,y,width,height\nnobody.png,10,10,40,wide\n")
+    assert "line 2: height must be a number" in run(*words, "--force", code=5).output.replace("\n", " ")
+
+
 FULL_DISK = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

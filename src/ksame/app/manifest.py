@@ -15,7 +15,7 @@ from ksame.scene.manifest import Manifest, require_new
 if TYPE_CHECKING:
     from ksame.app.scene import DeidentifyCommand
 
-_PATHS = ("tracks", "review", "link_table", "sign")
+_PATHS = ("boxes", "tracks", "review", "link_table", "sign")
 _EVERY_TIME = ("force", "scheduler", "workers", "device", "as_json", "resume")
 """What may be given with a manifest that is there: how it is run this time, not what is done."""
 

@@ -117,6 +117,14 @@ class DeidentifyCommand:
             rich_help_panel=_WHO,
         ),
     ] = None
+    boxes: Annotated[
+        Path | None,
+        typer.Option(
+            help="Boxes of another detector that are filled too, where ksame has found no face: CSV or JSON with frame "
+            "(from 0), x, y, width, height in pixels, or COCO.",
+            rich_help_panel=_WHO,
+        ),
+    ] = None
     audio: Annotated[
         str,
         typer.Option(
@@ -216,6 +224,7 @@ def deidentify_command(options: DeidentifyCommand) -> None:
     from ksame.app.places import parse_region, parse_time
     from ksame.app.scene_report import for_machines, show
     from ksame.privacy.signing import load_private_key
+    from ksame.scene.boxes import read_boxes
     from ksame.scene.config import JobConfig
     from ksame.scene.media import EncoderConfig
     from ksame.scene.release import ReleaseOptions, deidentify_media
@@ -233,6 +242,7 @@ def deidentify_command(options: DeidentifyCommand) -> None:
         mask=tuple(options.mask or ()),
         span=(parse_time(options.start, 0.0), parse_time(options.end, float("inf"))),
         regions=tuple(parse_region(text) for text in options.region or ()),
+        boxes=None if options.boxes is None else read_boxes(options.boxes),
         encoding=EncoderConfig(
             options.codec,
             options.quality,

@@ -36,7 +36,9 @@ class SceneMethod(Record):
     name: str
     level: float | None = Field(None, description="strength of a mask, where it was chosen")
     cover: str = Field(description="how much of a head was invented: head or face")
-    regions: int = Field(0, ge=0, description="rectangles filled in every frame, or for a time")
+    regions: int = Field(
+        0, ge=0, description="rectangles that were named to be filled: in every frame, for a time, or in one"
+    )
 
 
 class SceneCounts(Record):
@@ -140,7 +142,10 @@ def certify(result: JobResult, options: JobConfig, folder: Path) -> SceneCertifi
     k_real = result.plan.k_real(result.shown)
     return SceneCertificate(
         method=SceneMethod(
-            name=options.method, level=options.level, cover=options.cover.name, regions=len(options.regions)
+            name=options.method,
+            level=options.level,
+            cover=options.cover.name,
+            regions=len(options.regions) + (0 if options.boxes is None else len(options.boxes)),
         ),
         k=None if METHODS[options.method].masks else options.k,
         k_real=k_real,

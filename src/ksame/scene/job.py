@@ -205,6 +205,8 @@ def _check_outputs(job: Job, files: Sequence[JobFile]) -> None:
         force = job.force or (earlier is not None and earlier.may_replace(file.number))
         check_destination(file.media, file.output, job.config.encoding, force=force)
     check_requests([file.media for file in files], job.config.encoding, job.config.regions)
+    if job.config.boxes is not None:
+        job.config.boxes.check({file.source: file.media.size for file in files})
 
 
 def _track_all(run: _Run, files: Sequence[JobFile], failed: dict[Path, str]) -> dict[int, Tracks]:

@@ -170,7 +170,8 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     config, cast = run.config, cast_of(run, file)
     network = None if METHODS[config.method].masks else finisher(config.device)
     mask = Mask(config.masking, config.level)
-    renderer = Renderer(cast, decisions, mask, config.span, config.regions, run.store.seed, network)
+    boxes = {} if config.boxes is None else config.boxes.of(file.source, cast.n_frames)
+    renderer = Renderer(cast, decisions, mask, config.span, config.regions, run.store.seed, network, boxes)
     folder = WorkFolder(out, resume=True, run_key=key)
     voice, force = Voice.drawn(run.store.seed), run.job.force or may_replace
     with Output(file.media, file.output, config.encoding, folder, force=force, voice=voice) as output:

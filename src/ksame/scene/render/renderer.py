@@ -16,8 +16,9 @@ from ksame.models import Face, Source
 from ksame.models.finisher import Finisher, finisher
 from ksame.scene.decide import Decision, Treatment, neutral_of
 from ksame.scene.media import Frame
-from ksame.scene.regions import Region, boxes_at
+from ksame.scene.regions import Box, Region, boxes_at
 from ksame.scene.render.filling import fill, outline_of, rectangle
+from ksame.scene.render.given import uncovered
 from ksame.scene.render.masking import Mask
 from ksame.scene.track.tracks import NOT_SURE, Tracks
 
@@ -81,6 +82,8 @@ class Renderer:
         Rectangles that are filled, in every frame or for a time, whoever is there.
     seed : int
         For masks with noise.
+    boxes : mapping of int to sequence of Box
+        By frame; filled as regions are, but where a face that was found is replaced or masked in their place.
     network : Finisher, optional
         Invents heads; the one that comes with ksame by default.
     """
@@ -92,6 +95,7 @@ class Renderer:
     regions: Sequence[Region] = ()
     seed: int = 0
     network: Finisher | None = None
+    boxes: Mapping[int, Sequence[Box]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._tracks = {track.number: track for track in self.cast.tracks}
@@ -151,8 +155,9 @@ class Renderer:
             else:
                 masked.append((face, invention))
         outlines = (*(head.region.outline for head in heads.values()), *(outline_of(face)[0] for face, _ in masked))
-        filled = tuple(rectangle(*box) for box in boxes_at(self.regions, time))
-        return FramePlan(heads, tuple(masked), (*outlines, *filled), filled)
+        filled = [rectangle(*box) for box in boxes_at(self.regions, time)]
+        filled += uncovered(self.boxes.get(index, ()), outlines)
+        return FramePlan(heads, tuple(masked), (*outlines, *filled), tuple(filled))
 
     def _neutral(self, track: int) -> FloatArray | None:
         """Return the neutral shape of whoever a track shows."""
