@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ksame.app.scene import DeidentifyCommand
 
 _PATHS = ("boxes", "tracks", "review", "link_table", "sign")
-_EVERY_TIME = ("force", "scheduler", "workers", "device", "as_json", "resume")
+_EVERY_TIME = ("force", "scheduler", "workers", "device", "as_json", "resume", "dry_run")
 """What may be given with a manifest that is there: how it is run this time, not what is done."""
 
 
@@ -26,6 +26,7 @@ def with_manifest(options: DeidentifyCommand) -> tuple[DeidentifyCommand, dict[s
         return options, {}
     given = {field.name: value for field in fields(options) if (value := getattr(options, field.name)) != field.default}
     given.pop("manifest")
+    given.pop("config", None)
     if set(given) <= set(_EVERY_TIME):
         return _read(options, given), {}
     require_new(options.manifest)

@@ -10,7 +10,17 @@ from typing import Annotated
 import typer
 
 from ksame.app import talk
-from ksame.app.options import METADATA_HELP, SCHEDULER_HELP, cover_help, level_help, method_help, scenes, with_options
+from ksame.app.config_file import ConfigOption
+from ksame.app.options import (
+    METADATA_HELP,
+    SCHEDULER_HELP,
+    DryRunOption,
+    cover_help,
+    level_help,
+    method_help,
+    scenes,
+    with_options,
+)
 from ksame.errors import ExitCode, PrivacyWarning, UsageError
 from ksame.heads.covers import COVERS, HEAD
 from ksame.scheduling import LOCAL
@@ -208,6 +218,8 @@ class DeidentifyCommand:
     device: Annotated[
         str, typer.Option(help="Where heads are invented: auto, cpu or cuda.", rich_help_panel=_FILES)
     ] = "auto"
+    config: ConfigOption = None
+    dry_run: DryRunOption = False
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
 
 
@@ -222,6 +234,7 @@ def deidentify_command(options: DeidentifyCommand) -> None:
     """
     from ksame.app.manifest import with_manifest
     from ksame.app.places import parse_region, parse_time
+    from ksame.app.rehearsal import rehearse
     from ksame.app.scene_report import for_machines, show
     from ksame.privacy.signing import load_private_key
     from ksame.scene.boxes import read_boxes
@@ -267,6 +280,10 @@ def deidentify_command(options: DeidentifyCommand) -> None:
         resume=options.resume,
         force=options.force,
     )
+    if options.dry_run:
+        rehearsal = rehearse(options.media, options.output, config, beside)
+        talk.emit(rehearsal.as_dict()) if options.as_json else rehearsal.show()
+        raise typer.Exit(rehearsal.exit_code)
     try:
         with talk.bars() as on_progress:
             release = deidentify_media(
@@ -277,9 +294,9 @@ def deidentify_command(options: DeidentifyCommand) -> None:
         talk.say(f"[bold red]interrupted[/]; {how} to go on.")
         raise typer.Exit(ExitCode.INTERRUPTED) from error
     if options.as_json:
-        talk.emit(for_machines(release))
+        talk.emit(for_machines(release, options.media))
     else:
-        show(release)
+        show(release, options.media)
     if release.exit_code is not ExitCode.DONE:
         raise typer.Exit(release.exit_code)
 

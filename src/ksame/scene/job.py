@@ -94,8 +94,7 @@ def run(job: Job, *, progress: Progress = silent, on_done: Callable[[JobResult],
         When a single file cannot be read; in a batch such files are left out and named in the result.
     """
     share_memory()
-    files, failed = _open(job)
-    _check_outputs(job, files)
+    files, failed = check_job(job)
     store = Store.begin(
         job.work,
         [file.fingerprint for file in files],
@@ -118,6 +117,13 @@ def run(job: Job, *, progress: Progress = silent, on_done: Callable[[JobResult],
         on_done(result)
     store.remove()
     return result
+
+
+def check_job(job: Job) -> tuple[list[JobFile], dict[Path, str]]:
+    """Open all files and check what can be checked before any work; return them, and why others cannot be read."""
+    files, failed = _open(job)
+    _check_outputs(job, files)
+    return files, failed
 
 
 def find_people(job: Job, *, progress: Progress = silent) -> tuple[list[tuple[Media, Tracks]], People, dict[Path, str]]:
