@@ -28,7 +28,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from drawn import drawn_faces
-from ksame.app.cli import app
+from ksame.app.cli import app, load
+from ksame.app.config_file import read_config
 from ksame.app.manifest import with_manifest
 from ksame.app.scene import DeidentifyCommand
 from ksame.errors import ExitCode, InputError
@@ -317,6 +318,18 @@ def boxes(base: Path) -> Reader:
     return Reader((base / "boxes.csv", base / "list.json", base / "coco.json"), words, out, read_boxes)
 
 
+def options(base: Path) -> Reader:
+    """Options of a command in TOML. They are only read: a broken file may name any place as its output."""
+    (base / "job.toml").write_text(
+        'media = ["a.png", "b"]\noutput = "out"\nmethod = "fill"\nk = 3\nkeep-names = true\n'
+    )
+
+    def quick(path: Path) -> object:
+        return read_config(path, "deidentify", load("deidentify").params)
+
+    return Reader((base / "job.toml",), lambda _: [], quick=quick)
+
+
 READERS: dict[str, Callable[[Path], Reader]] = {
     "certificate": certificate,
     "linkage": linkage,
@@ -324,6 +337,7 @@ READERS: dict[str, Callable[[Path], Reader]] = {
     "labels": labels,
     "manifest": manifest,
     "boxes": boxes,
+    "options": options,
 }
 
 
