@@ -130,6 +130,22 @@ def test_boxes_of_another_detector_are_filled(nobody, run, tmp_path):  # noqa: F
     assert "line 2: height must be a number" in run(*words, "--force", code=5).output.replace("\n", " ")
 
 
+def test_a_voice_is_disguised_by_the_seed_and_the_certificate_says_what_that_is_worth(film, run, tmp_path):  # noqa: F811
+    def sound(path):
+        with av.open(str(path)) as container:
+            return [bytes(packet) for packet in container.demux(audio=0) if packet.size]
+
+    for name, seed in (("one", 7), ("same", 7), ("other", 8)):
+        words = ("deidentify", film, "-o", tmp_path / f"{name}.mp4", "-m", "fill", "--audio", "disguise")
+        run(*words, "--seed", seed, code=0)
+    one, same, other = (sound(tmp_path / f"{name}.mp4") for name in ("one", "same", "other"))
+    assert one == same
+    assert len({b"".join(each) for each in (one, other, sound(film))}) == 3
+    limits = json.loads((tmp_path / "one.certificate.json").read_text())["not_promised"]
+    assert any("disguised, not anonymous" in limit for limit in limits)
+    run("verify", tmp_path / "one.mp4", code=0)
+
+
 FULL_DISK = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

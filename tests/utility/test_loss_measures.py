@@ -50,7 +50,7 @@ def test_ssim_and_entropy_agree_with_scikit_image(shape):
 
 
 def test_scikit_image_is_not_needed():
-    """Only tests compare with it: it would bring sixty megabytes to everybody."""
+    """Only tests compare with it: it would bring fifty megabytes to everybody."""
     for path in Path(ksame.__file__).parent.rglob("*.py"):
         assert "skimage" not in path.read_text(encoding="utf-8"), path
 

@@ -46,7 +46,7 @@ def _read(options: DeidentifyCommand, given: dict[str, Any]) -> DeidentifyComman
     hints = get_type_hints(type(options))
     said: dict[str, Any] = {}
     for name, value in manifest.options.items():
-        if name not in hints or name in ("media", "output", "manifest", *_EVERY_TIME):
+        if name not in hints or name in ("media", "output", "manifest", "config", *_EVERY_TIME):
             raise InputError(f"{path}: {name!r} is no option of ksame deidentify that a manifest can have.")
         try:
             said[name] = TypeAdapter(hints[name]).validate_json(json.dumps(value), strict=True)
