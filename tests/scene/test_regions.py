@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ksame.app.places import parse_region
 from ksame.errors import UsageError
 from ksame.scene.media import EncoderConfig, Frame, check_requests, open_media
-from ksame.scene.regions import MovingRegion, boxes_at
+from ksame.scene.media.regions import MovingRegion, boxes_at
 from ksame.scene.render import Renderer
 from ksame.scene.track.tracks import Tracks
 from scene.clips import drawn_frame, make_clip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ksame.errors import UsageError, parameter_error
-from ksame.scene.regions import Box, MovingRegion, Region
+from ksame.scene.media.regions import Box, MovingRegion, Region
 
 _FAR = 1_000_000  # pixels: more than any picture has across
 _EXPECTED = "x,y,width,height in pixels, or TIME@x,y,width,height..TIME@x,y,width,height"

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from ksame.errors import InputError
 from ksame.files import sha256_of
 from ksame.privacy.documents import read_bytes, read_document
-from ksame.scene.regions import Box
+from ksame.scene.media.regions import Box
 
 _MOST_FRAMES = 1 << 24
 _MOST_BOXES = 1 << 22  # in memory, those between others included

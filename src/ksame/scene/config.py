@@ -14,7 +14,7 @@ from ksame.recipes import METHODS
 from ksame.scene.boxes import GivenBoxes
 from ksame.scene.decide import SOMEONE_ELSE, check_method
 from ksame.scene.media import DamagePolicy, EncoderConfig
-from ksame.scene.regions import Region
+from ksame.scene.media.regions import Region
 from ksame.scene.render import FILL, Mask
 from ksame.scene.store import key_of
 from ksame.scene.track import TrackerConfig

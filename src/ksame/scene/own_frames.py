@@ -20,7 +20,7 @@ from ksame.scene.at_risk import stretches
 from ksame.scene.config import JobConfig
 from ksame.scene.decide import JUDGE, decide, file_views
 from ksame.scene.media import Frame
-from ksame.scene.regions import Box
+from ksame.scene.media.regions import Box
 from ksame.scene.render import Mask, Renderer, render_frames
 from ksame.scene.track import find_tracks, join_files
 from ksame.scene.workers import picture_pool

@@ -20,10 +20,10 @@ from ksame.scene.media.encoding import CONTAINERS, EncoderConfig
 from ksame.scene.media.image_writers import ImageSequenceWriter, PhotographWriter
 from ksame.scene.media.metadata import GROUPS
 from ksame.scene.media.muxing import VideoWriter
+from ksame.scene.media.regions import Region, check_region
 from ksame.scene.media.segments import WorkFolder
 from ksame.scene.media.source import Media
 from ksame.scene.media.voice import Voice
-from ksame.scene.regions import Region, check_region
 
 _Writer = PhotographWriter | VideoWriter | ImageSequenceWriter
 """Each goes on where an earlier run stopped."""

@@ -11,12 +11,12 @@ It hides a voice from people who do not look for it. It can be undone by whoever
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.arrays import FloatArray
-
+FloatArray: TypeAlias = NDArray[np.float64]
 PITCH = (3.0, 5.0)
 """Semitones by which the pitch moves, up or down. Less is still known, more is hard to understand."""
 FORMANTS = (1.5, 3.0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ksame.arrays import FloatArray
 from ksame.heads.invention import taken_away
-from ksame.scene.regions import Box
+from ksame.scene.media.regions import Box
 from ksame.scene.render.filling import rectangle
 
 _GRID = 32  # points along a box at which it is looked at

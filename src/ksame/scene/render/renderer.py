@@ -16,7 +16,7 @@ from ksame.models import Face, Source
 from ksame.models.finisher import Finisher, finisher
 from ksame.scene.decide import Decision, Treatment, neutral_of
 from ksame.scene.media import Frame
-from ksame.scene.regions import Box, Region, boxes_at
+from ksame.scene.media.regions import Box, Region, boxes_at
 from ksame.scene.render.filling import fill, outline_of, rectangle
 from ksame.scene.render.given import uncovered
 from ksame.scene.render.masking import Mask
