@@ -29,7 +29,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from drawn import drawn_faces
-from ksame.app.cli import app
+from ksame.app.cli import app, load
+from ksame.app.config_file import read_config
 from ksame.app.manifest import with_manifest
 from ksame.app.scene import DeidentifyCommand
 from ksame.errors import ExitCode, InputError
@@ -40,6 +41,7 @@ from ksame.faces.reading import encode_png
 from ksame.models import Source
 from ksame.privacy.certificate import Certificate
 from ksame.scene.at_risk import from_csv
+from ksame.scene.boxes import read_boxes
 from ksame.scene.certificate import SceneCertificate
 from ksame.scene.linkage import read_linkage
 from ksame.scene.track import read_tracks, write_tracks
@@ -337,6 +339,40 @@ def vault(base: Path) -> Reader:
     return Reader((case, log_of(case), key, share, index), words, quick=quick)
 
 
+def boxes(base: Path) -> Reader:
+    """What another detector found: a table, a list, COCO."""
+    picture = base / "photo.png"
+    Image.fromarray(np.random.default_rng(3).integers(0, 256, (96, 96, 3), dtype=np.uint8)).save(picture)
+    rows = [(0, "20", "20", "30", "30"), (0, "50.5", "10", "9", "9")]
+    lines = ["frame,x,y,width,height,interpolate,score", *(",".join(map(str, (*row, "", 0.9))) for row in rows)]
+    (base / "boxes.csv").write_text("\n".join(lines) + "\n")
+    listed = [{"frame": 0, "bbox": [20, 20, 30, 30]}, {"frame": 0, "x1": 1, "y1": 2, "x2": 30, "y2": 40}]
+    (base / "list.json").write_text(json.dumps(listed))
+    coco = {
+        "images": [{"id": 7, "file_name": "photo.png", "width": 96}],
+        "annotations": [{"id": 1, "image_id": 7, "bbox": [20, 20, 30, 30], "category_id": 1}],
+    }
+    (base / "coco.json").write_text(json.dumps(coco))
+    out = base / "safe.png"
+
+    def words(path: Path) -> list[list[object]]:
+        return [["deidentify", picture, "-o", out, "-m", "fill", "--boxes", path, "--force"]]
+
+    return Reader((base / "boxes.csv", base / "list.json", base / "coco.json"), words, out, read_boxes)
+
+
+def options(base: Path) -> Reader:
+    """Options of a command in TOML. They are only read: a broken file may name any place as its output."""
+    (base / "job.toml").write_text(
+        'media = ["a.png", "b"]\noutput = "out"\nmethod = "fill"\nk = 3\nkeep-names = true\n'
+    )
+
+    def quick(path: Path) -> object:
+        return read_config(path, "deidentify", load("deidentify").params)
+
+    return Reader((base / "job.toml",), lambda _: [], quick=quick)
+
+
 READERS: dict[str, Callable[[Path], Reader]] = {
     "certificate": certificate,
     "linkage": linkage,
@@ -344,6 +380,8 @@ READERS: dict[str, Callable[[Path], Reader]] = {
     "labels": labels,
     "manifest": manifest,
     "vault": vault,
+    "boxes": boxes,
+    "options": options,
 }
 
 

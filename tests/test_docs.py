@@ -29,6 +29,27 @@ def anchors(text):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def test_every_model_datum_and_dependency_has_its_licence():
+    from ksame.models.catalogue import CATALOGUE
+
+    page = TEXTS[DOCS / "licences.md"]
+    for model in CATALOGUE.values():
+        (line,) = (line for line in page.splitlines() if line.startswith(f"| `{model.name}`"))
+        assert model.licence in line
+    for datum in (files("ksame") / "data").iterdir():
+        assert datum.name.startswith("__") or f"| `{datum.name}" in page, datum
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    needed = re.search(r"^dependencies = \[(.*?)^\]", project, re.S | re.M)
+    for name in re.findall(r'"([\w-]+)[>=]', needed[1]):
+        assert re.search(rf"\b{name}\b", page), name
+
+
+def test_the_citation_is_of_this_version():
+    from ksame.version import __version__
+
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("page", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_link_is_dead(page):
     text = re.sub(r"```.*?```", "", TEXTS[page], flags=re.S)

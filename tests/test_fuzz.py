@@ -7,7 +7,16 @@ from fuzzing import READERS, fuzz
 
 @pytest.mark.parametrize(
     ("name", "cases"),
-    [("certificate", 25), ("linkage", 20), ("tracks", 60), ("labels", 40), ("manifest", 300), ("vault", 200)],
+    [
+        ("certificate", 25),
+        ("linkage", 20),
+        ("tracks", 60),
+        ("labels", 40),
+        ("manifest", 300),
+        ("vault", 200),
+        ("boxes", 60),
+        ("options", 40),
+    ],
 )
 def test_broken_files_give_a_clear_error(name, cases, tmp_path):
     ended = fuzz(name, tmp_path, seed=3, cases=cases)

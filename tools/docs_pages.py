@@ -16,6 +16,7 @@ import click
 from typer.main import get_command
 
 from ksame.app.cli import COMMANDS, app, load
+from ksame.app.examples import EXAMPLES as COMMAND_LINES
 from ksame.privacy.maps import EpsilonKMap, EpsilonMap, WrongMap, ZeroRecognition
 from ksame.privacy.models import KAnonymity, NoGuarantee
 
@@ -47,6 +48,8 @@ def command_line() -> str:
     parts = ["# Command line", "Made from the code by `python -m tools.docs_pages docs`."]
     for name, command in commands():
         parts += [f"## {name}", plain(command.help)]
+        examples = COMMAND_LINES.get(name.removeprefix("ksame "))
+        parts += ["```sh\n" + "\n".join(examples) + "\n```"] if examples else []
         rows = [row(each) for each in command.params if not getattr(each, "hidden", False)]
         if rows:
             parts.append("\n".join(["| option | what it does |", "| --- | --- |", *rows]))

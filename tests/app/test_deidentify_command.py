@@ -182,7 +182,7 @@ def test_metadata_goes_unless_named(photo, run, tmp_path):
         (("--from", 4, "--to", 2), "--from must come before --to"),
         (("--region", "1,2,3"), "must be x,y,width,height"),
         (("--region", "1,2,0,4"), "above 0"),
-        (("--audio", "louder"), "must be one of keep, drop"),
+        (("--audio", "louder"), "must be one of keep, disguise, drop"),
         (("--codec", "wmv2"), "a .mp4 file holds h264 or hevc or vp9, not wmv2"),
         (("--codec", "mp3"), "The 'codec' parameter"),
         (("--quality", 101), "The 'quality' parameter"),

@@ -98,7 +98,7 @@ def test_names_that_are_too_long(nobody, run, tmp_path):  # noqa: F811
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--keep-metadata", "all"), "no entry 'all'"),
+        (("--keep-metadata", "everything"), "no entry 'everything'"),
         (("--keep-metadata", "Copyrihgt"), "Entries that can be kept: Artist, Copyright"),
         (("--keep-metadata", "Orientation"), "no entry 'Orientation'"),
         (("--region", "5000,10,20,20"), "outside"),
@@ -113,6 +113,37 @@ def test_what_would_have_no_effect_is_refused(words, told, photo, run, tmp_path)
 
 def test_a_region_may_reach_over_the_edge(nobody, run, tmp_path):  # noqa: F811
     run("deidentify", nobody, "-o", tmp_path / "safe.png", "-m", "fill", "--region=-10,-10,40,40", code=3)
+
+
+def test_boxes_of_another_detector_are_filled(nobody, run, tmp_path):  # noqa: F811
+    (tmp_path / "boxes.csv").write_text("file,x,y,width,height\nnobody.png,10,10,40,30\n")
+    words = ("deidentify", nobody, "-o", tmp_path / "safe.png", "-m", "fill", "--boxes", tmp_path / "boxes.csv")
+    run(*words, code=3)
+    with Image.open(nobody) as before, Image.open(tmp_path / "safe.png") as after:
+        changed = (np.asarray(before) != np.asarray(after)).any(axis=2)
+    assert changed[12:38, 12:48].mean() > 0.5
+    changed[5:45, 5:55] = False
+    assert not changed.any()
+    assert json.loads((tmp_path / "safe.certificate.json").read_text())["method"]["regions"] == 1
+    run("verify", tmp_path / "safe.png")
+    (tmp_path / "boxes.csv").write_text("file,x,y,width,height\nnobody.png,10,10,40,wide\n")
+    assert "line 2: height must be a number" in run(*words, "--force", code=5).output.replace("\n", " ")
+
+
+def test_a_voice_is_disguised_by_the_seed_and_the_certificate_says_what_that_is_worth(film, run, tmp_path):  # noqa: F811
+    def sound(path):
+        with av.open(str(path)) as container:
+            return [bytes(packet) for packet in container.demux(audio=0) if packet.size]
+
+    for name, seed in (("one", 7), ("same", 7), ("other", 8)):
+        words = ("deidentify", film, "-o", tmp_path / f"{name}.mp4", "-m", "fill", "--audio", "disguise")
+        run(*words, "--seed", seed, code=0)
+    one, same, other = (sound(tmp_path / f"{name}.mp4") for name in ("one", "same", "other"))
+    assert one == same
+    assert len({b"".join(each) for each in (one, other, sound(film))}) == 3
+    limits = json.loads((tmp_path / "one.certificate.json").read_text())["not_promised"]
+    assert any("disguised, not anonymous" in limit for limit in limits)
+    run("verify", tmp_path / "one.mp4", code=0)
 
 
 FULL_DISK = """

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from ksame import synthetic
-from ksame.app.people import _listed
+from ksame.app.people_listing import _listed
 from ksame.scene.media import open_media
 from ksame.scene.track import join_files
 from ksame.scene.track.tracks import Person, Track, Tracks

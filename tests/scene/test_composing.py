@@ -6,7 +6,7 @@ import pytest
 from ksame.errors import UsageError
 from ksame.heads.surrogate import draw_surrogate
 from ksame.scene.decide import Decision, Treatment, treatments
-from ksame.scene.render import Renderer, rectangle
+from ksame.scene.render import Renderer
 from ksame.scene.track import find_tracks, join_files
 from ksame.scene.track.tracks import Person, Tracks
 from scene.walkers import background, clip, paste
@@ -72,7 +72,7 @@ def test_only_frames_within_the_span_change(scene):
 
 def test_a_region_is_filled_where_nobody_is(scene):
     frame = scene[0][0]
-    made = renderer(scene, Decision(Treatment.KEEP), regions=[rectangle(5, 5, 30, 20)]).render(frame)
+    made = renderer(scene, Decision(Treatment.KEEP), regions=[(5, 5, 30, 20)]).render(frame)
     assert not np.array_equal(made[5:25, 5:35], frame.pixels[5:25, 5:35])
     assert np.array_equal(made[60:, 60:], frame.pixels[60:, 60:])
 

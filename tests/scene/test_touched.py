@@ -34,8 +34,7 @@ def test_a_flat_face_is_touched_although_nothing_changes(method):
 
 def test_whatever_changes_is_touched_and_whoever_is_kept_is_not():
     noise = Frame(0, 0.0, np.random.default_rng(1).integers(0, 256, (80, 96, 3), dtype=np.uint8))
-    corners = np.array([[5, 60], [15, 60], [15, 70], [5, 70]], dtype=float)
-    renderer = Renderer(face_at(), {"P1": Decision(Treatment.KEEP)}, regions=[corners])
+    renderer = Renderer(face_at(), {"P1": Decision(Treatment.KEEP)}, regions=[(5, 60, 10, 10)])
     rendered = renderer.render(noise)
     touched = changed_region(renderer, noise, rendered)
     assert touched[(rendered != noise.pixels).any(axis=2)].all()

@@ -1,10 +1,14 @@
 """Loss measures against hand-worked numbers and an outside program."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
-from skimage.metrics import peak_signal_noise_ratio
+from skimage.measure import shannon_entropy
+from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
+import ksame
 from ksame.errors import InputError
 from ksame.utility.loss import Loss, entropy, mean_loss, measure_loss
 
@@ -31,6 +35,24 @@ def test_bytes_and_floats_of_one_picture_measure_the_same(noisy):
 
 def test_psnr_agrees_with_scikit_image(noisy):
     assert measure_loss(*noisy).psnr == pytest.approx(peak_signal_noise_ratio(*noisy, data_range=255))
+
+
+@pytest.mark.parametrize("shape", [(40, 31, 3), (11, 11, 1), (64, 12, 1), (90, 70, 3)])
+def test_ssim_and_entropy_agree_with_scikit_image(shape):
+    rng = np.random.default_rng(sum(shape))
+    before = (gaussian_filter(rng.random(shape), (2, 2, 0)) * 255).astype(np.uint8)
+    after = np.clip(before + rng.normal(0, 9, shape), 0, 255).astype(np.uint8)
+    loss = measure_loss(before, after)
+    settings = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False, "data_range": 255}
+    expected = structural_similarity(before.astype(float), after.astype(float), channel_axis=2, **settings)
+    assert loss.ssim == pytest.approx(expected, abs=1e-10)
+    assert loss.entropy == pytest.approx(shannon_entropy(np.rint(after.mean(axis=2))), abs=1e-10)
+
+
+def test_scikit_image_is_not_needed():
+    """Only tests compare with it: it would bring fifty megabytes to everybody."""
+    for path in Path(ksame.__file__).parent.rglob("*.py"):
+        assert "skimage" not in path.read_text(encoding="utf-8"), path
 
 
 def test_ssim_is_the_papers_equation(noisy):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from inspect import cleandoc
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from ksame.app.examples import epilog
 from ksame.errors import ExitCode
 from ksame.version import __version__
 
@@ -24,7 +26,7 @@ COMMANDS = {
         "Replace everyone in a live picture, with a bounded delay; show nobody before they are covered.",
     ),
     "people": (
-        "ksame.app.scene:people_command",
+        "ksame.app.people:people_command",
         "List who is in photographs and video, by the names that ksame deidentify has for the same files.",
     ),
     "release": (
@@ -78,7 +80,16 @@ def load(name: str) -> Any:
     if not isinstance(found, typer.Typer):
         command, found = found, typer.Typer(add_completion=False, rich_markup_mode="rich")
         found.command(name)(command)
-    return get_command(found)
+    made = get_command(found)
+    made.epilog = epilog(name)
+    for each in (made, *getattr(made, "commands", {}).values()):
+        each.help = _flowing(each.help)
+    return made
+
+
+def _flowing(text: str | None) -> str:
+    """Return help whose lines break where the terminal ends, not where the source did."""
+    return "\n\n".join(" ".join(part.split()) for part in cleandoc(text or "").split("\n\n"))
 
 
 @contextmanager
@@ -117,8 +128,9 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},  # commands inherit them
     rich_markup_mode="rich",
+    epilog="Examples of every command: ksame COMMAND -h",
     help="Publish pictures of people without publishing who they are, and prove it.",
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ksame.faces.faceset import quantise
 from ksame.faces.reading import encode_png
 from ksame.faces.sheet import contact_sheet
 from ksame.photographs import portrait_mesh, portrait_of
+from ksame.pictures import read_rgb
 from ksame.privacy.findings import passed
 from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import Release, require_free, write_release
@@ -68,10 +70,9 @@ def demo_faces(output: Path, *, people: int, k: int, force: bool) -> None:
 
 
 def _people(n: int) -> FaceSet:
-    """Return n - 1 people who do not exist, and the astronaut whose photograph comes with scikit-image."""
-    from skimage.data import astronaut
-
-    picture: NDArray[np.float32] = astronaut() / np.float32(255)  # type: ignore[no-untyped-call]
+    """Return n - 1 people who do not exist, and Eileen Collins, of whom NASA gives away a photograph."""
+    with as_file(files("ksame.data") / "astronaut.webp") as path:
+        picture: NDArray[np.float32] = read_rgb(path) / np.float32(255)
     with talk.working("finding the face in the photograph"):
         mesh = portrait_mesh(picture)
     if isinstance(mesh, str):

@@ -15,8 +15,8 @@ from ksame.scene.manifest import Manifest, require_new
 if TYPE_CHECKING:
     from ksame.app.scene import DeidentifyCommand
 
-_PATHS = ("tracks", "review", "link_table", "vault", "sign")
-_EVERY_TIME = ("force", "scheduler", "workers", "device", "as_json", "resume")
+_PATHS = ("boxes", "tracks", "review", "link_table", "vault", "sign")
+_EVERY_TIME = ("force", "scheduler", "workers", "device", "as_json", "resume", "dry_run")
 """What may be given with a manifest that is there: how it is run this time, not what is done."""
 
 
@@ -26,6 +26,7 @@ def with_manifest(options: DeidentifyCommand) -> tuple[DeidentifyCommand, dict[s
         return options, {}
     given = {field.name: value for field in fields(options) if (value := getattr(options, field.name)) != field.default}
     given.pop("manifest")
+    given.pop("config", None)
     if set(given) <= set(_EVERY_TIME):
         return _read(options, given), {}
     require_new(options.manifest)
@@ -45,7 +46,7 @@ def _read(options: DeidentifyCommand, given: dict[str, Any]) -> DeidentifyComman
     hints = get_type_hints(type(options))
     said: dict[str, Any] = {}
     for name, value in manifest.options.items():
-        if name not in hints or name in ("media", "output", "manifest", *_EVERY_TIME):
+        if name not in hints or name in ("media", "output", "manifest", "config", *_EVERY_TIME):
             raise InputError(f"{path}: {name!r} is no option of ksame deidentify that a manifest can have.")
         try:
             said[name] = TypeAdapter(hints[name]).validate_json(json.dumps(value), strict=True)

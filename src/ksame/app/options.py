@@ -19,6 +19,16 @@ SCHEDULER_HELP = (
     "Where work is done: local (threads of this process), processes (of this machine, --workers of them), or the "
     "address of a Dask scheduler, tcp://HOST:PORT, whose workers see the same files under the same paths."
 )
+DryRunOption = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run", help="Check everything that can be checked before any work, say what would be done, write nothing."
+    ),
+]
+METADATA_HELP = (
+    "An entry that goes over, such as title, Copyright, subtitles; or a group. date: when it was made. location: "
+    "where. all: dates, camera, names and notes, but no place and no serial number. Thumbnails never go over."
+)
 
 
 def sets() -> list[Entry]:

@@ -13,7 +13,8 @@ from rich.markup import escape
 
 from ksame.app import talk
 from ksame.app.audit import describe, exit_code, finish, for_machines
-from ksame.app.options import SCHEDULER_HELP, described, level_help, sets, with_options
+from ksame.app.config_file import ConfigOption
+from ksame.app.options import SCHEDULER_HELP, DryRunOption, described, level_help, sets, with_options
 from ksame.app.source import Request, load_reference, load_source, parse_size
 from ksame.deidentify import deidentify
 from ksame.errors import ExitCode, KsameError, PrivacyWarning, UsageError
@@ -26,7 +27,7 @@ from ksame.privacy.linkage import Linkage
 from ksame.privacy.release import Release, require_free, write_release
 from ksame.privacy.signing import load_private_key
 from ksame.recipes import METHODS, Recipe, recipe
-from ksame.remote import staged
+from ksame.remote import is_url, staged
 from ksame.scheduling import LOCAL, check_scheduler
 from ksame.vault import Recipients, Vault, load_identity
 from ksame.vault.table import open_table, seal_table
@@ -100,6 +101,8 @@ class ReleaseCommand:
     )
     workers: Annotated[int | None, typer.Option(help="How many processes, with --scheduler processes.")] = None
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier release.")] = False
+    config: ConfigOption = None
+    dry_run: DryRunOption = False
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
 
 
@@ -131,6 +134,7 @@ class Result:
     linkage: Linkage
     unreadable: tuple[str, ...]
     audit: AuditResult | None = None
+    written: bool = True
 
     @property
     def code(self) -> ExitCode:
@@ -151,6 +155,7 @@ class Result:
             "schema": "ksame/release",
             "version": 1,
             "output": str(self.output),
+            "written": self.written,
             "certificate": self.release.certificate.model_dump(mode="json", by_alias=True, exclude={"files"}),
             "withheld": [face.model_dump() for face in self.linkage.withheld],
             "unreadable": list(self.unreadable),
@@ -162,8 +167,8 @@ class Result:
         certificate = self.release.certificate
         counts = certificate.counts
         lines = [
-            f"[bold]{counts.released} faces[/] of {counts.subjects_released} people written to "
-            f"[bold]{escape(str(self.output))}[/]",
+            f"[bold]{counts.released} faces[/] of {counts.subjects_released} people "
+            f"{'written' if self.written else 'would be written'} to [bold]{escape(str(self.output))}[/]",
             escape(certificate.promise.rebuild().render()),
         ]
         if certificate.series is not None:
@@ -176,6 +181,11 @@ class Result:
             lines.append(f"{counts.merged} further images of the same people went into these faces.")
         lines += [f"[yellow]withheld[/] {escape(w.source)}: {escape(w.reason)}" for w in self.linkage.withheld]
         lines += [f"[yellow]unreadable[/] {escape(text)}" for text in self.unreadable]
+        lines += (
+            []
+            if self.written
+            else ["Nothing was written. Another run groups people anew, unless it has the same --seed."]
+        )
         return "\n".join(lines)
 
 
@@ -192,6 +202,10 @@ def _homogeneity(certificate: Certificate) -> str:
 
 def run_release(options: ReleaseCommand) -> Result:
     """Load, de-identify, check, write; what is at a URL is fetched first, and stored last."""
+    if options.dry_run:
+        if is_url(options.faces) or is_url(options.output):
+            raise UsageError("--dry-run looks at local files. Leave it out, or name folders instead of URLs.")
+        return _run(options, Path(options.output))
     with staged([options.faces], options.output, force=options.force, goes_on=False) as stage:
         result = _run(replace(options, faces=str(stage.paths[0])), Path(stage.output))
         try:
@@ -238,7 +252,9 @@ def _run(options: ReleaseCommand, output: Path) -> Result:
         "progress": talk.progress,
     }
     with talk.working(f"de-identifying {len(source.faces)} faces"):
-        release, linkage = deidentify(source.faces, chosen, **arguments)
+        release, linkage = deidentify(source.faces, chosen, remember=not options.dry_run, **arguments)
+    if options.dry_run:
+        return Result(output, release, linkage, source.unreadable, written=False)
     secrets: list[Path] = []
     try:
         if options.link_table is not None:

@@ -1,8 +1,7 @@
-"""``ksame deidentify`` and ``ksame people``: photographs and video."""
+"""``ksame deidentify``: photographs and video."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +9,18 @@ from typing import Annotated
 import typer
 
 from ksame.app import talk
-from ksame.app.options import SCHEDULER_HELP, cover_help, level_help, method_help, scenes, with_options
-from ksame.app.values import parse_region, parse_time
-from ksame.errors import ExitCode, PrivacyWarning, UsageError
+from ksame.app.config_file import ConfigOption
+from ksame.app.options import (
+    METADATA_HELP,
+    SCHEDULER_HELP,
+    DryRunOption,
+    cover_help,
+    level_help,
+    method_help,
+    scenes,
+    with_options,
+)
+from ksame.errors import ExitCode, UsageError
 from ksame.heads.covers import COVERS, HEAD
 from ksame.scheduling import LOCAL
 
@@ -112,12 +120,28 @@ class DeidentifyCommand:
     region: Annotated[
         list[str] | None,
         typer.Option(
-            help="A rectangle x,y,width,height in pixels that is always filled in: a screen, a number plate, a face "
-            "that was not found.",
+            help="A rectangle x,y,width,height in pixels that is filled in: a screen, a number plate, a face that was "
+            "not found. Always, or for a time: 0:05@20,40,200,120..0:12@60,44,200,120 moves straight from the one "
+            "place to the other; 0:05@20,40,200,120..0:12 stands still.",
             rich_help_panel=_WHO,
         ),
     ] = None
-    audio: Annotated[str, typer.Option(help="keep or drop the sound.", rich_help_panel=_MEDIA)] = "keep"
+    boxes: Annotated[
+        Path | None,
+        typer.Option(
+            help="Boxes of another detector that are filled too, where ksame has found no face: CSV or JSON with frame "
+            "(from 0), x, y, width, height in pixels, or COCO.",
+            rich_help_panel=_WHO,
+        ),
+    ] = None
+    audio: Annotated[
+        str,
+        typer.Option(
+            help="keep or drop the sound, or disguise it: its pitch and formants move, words stay. A disguised voice "
+            "is not anonymous: whoever finds out by how much can move it back.",
+            rich_help_panel=_MEDIA,
+        ),
+    ] = "keep"
     codec: Annotated[
         str | None,
         typer.Option(help="h264, hevc, vp9, mpeg4, wmv2, ffv1; for frames png or jpeg.", rich_help_panel=_MEDIA),
@@ -135,7 +159,7 @@ class DeidentifyCommand:
     ] = None
     keep_metadata: Annotated[
         list[str] | None,
-        typer.Option(help="An entry that goes over, such as title, Copyright, subtitles.", rich_help_panel=_MEDIA),
+        typer.Option(help=METADATA_HELP, rich_help_panel=_MEDIA),
     ] = None
     damaged: Annotated[
         str,
@@ -209,6 +233,8 @@ class DeidentifyCommand:
     device: Annotated[
         str, typer.Option(help="Where heads are invented: auto, cpu or cuda.", rich_help_panel=_FILES)
     ] = "auto"
+    config: ConfigOption = None
+    dry_run: DryRunOption = False
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
 
 
@@ -222,8 +248,11 @@ def deidentify_command(options: DeidentifyCommand) -> None:
     exit code is 3 where a mask stood in, a file could not be read, or no face was found in it.
     """
     from ksame.app.manifest import with_manifest
+    from ksame.app.places import parse_region, parse_time
+    from ksame.app.rehearsal import rehearse
     from ksame.app.scene_report import for_machines, show
     from ksame.privacy.signing import load_private_key
+    from ksame.scene.boxes import read_boxes
     from ksame.scene.config import JobConfig
     from ksame.scene.media import EncoderConfig
     from ksame.scene.release import ReleaseOptions, deidentify_media
@@ -241,6 +270,7 @@ def deidentify_command(options: DeidentifyCommand) -> None:
         mask=tuple(options.mask or ()),
         span=(parse_time(options.start, 0.0), parse_time(options.end, float("inf"))),
         regions=tuple(parse_region(text) for text in options.region or ()),
+        boxes=None if options.boxes is None else read_boxes(options.boxes),
         encoding=EncoderConfig(
             options.codec,
             options.quality,
@@ -267,6 +297,10 @@ def deidentify_command(options: DeidentifyCommand) -> None:
         resume=options.resume,
         force=options.force,
     )
+    if options.dry_run:
+        rehearsal = rehearse(options.media, options.output, config, beside)
+        talk.emit(rehearsal.as_dict()) if options.as_json else rehearsal.show()
+        raise typer.Exit(rehearsal.exit_code)
     try:
         with talk.bars() as on_progress:
             release = deidentify_media(
@@ -277,54 +311,8 @@ def deidentify_command(options: DeidentifyCommand) -> None:
         talk.say(f"[bold red]interrupted[/]; {how} to go on.")
         raise typer.Exit(ExitCode.INTERRUPTED) from error
     if options.as_json:
-        talk.emit(for_machines(release))
+        talk.emit(for_machines(release, options.media))
     else:
-        show(release)
+        show(release, options.media)
     if release.exit_code is not ExitCode.DONE:
         raise typer.Exit(release.exit_code)
-
-
-@talk.guarded
-def people_command(
-    media: Annotated[
-        list[str],
-        typer.Argument(metavar="MEDIA", help="Photographs, recordings, folders of them, or patterns in quotes."),
-    ],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Contact sheet (.png, .jpg) to write. It shows originals!")
-    ] = None,
-    frames: Annotated[bool, typer.Option("--frames", help="A folder is one recording in numbered pictures.")] = False,
-    damaged: Annotated[
-        str, typer.Option(help="refuse a recording with damaged frames, or mask: these frames become black.")
-    ] = "refuse",
-    tracks: Annotated[
-        Path | None,
-        typer.Option(help="List who is in these tracks, a file or a folder; where there are none, they are written."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a sheet that exists.")] = False,
-    workers: Annotated[int | None, typer.Option(help="Files looked at at the same time.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
-) -> None:
-    """List who is in photographs and video, by the names that ksame deidentify has for the same files.
-
-    For one file these are also the names in its tracks. Once these are edited, name them with --tracks here too.
-    """
-    from ksame.app.people import for_machines, listing, show
-    from ksame.scene.config import JobConfig
-    from ksame.scene.paths import find_inputs
-    from ksame.scene.review import check_sheet, write_sheet
-
-    config = JobConfig(workers=workers, damaged=damaged)  # type: ignore[arg-type]  # checked there
-    if output is not None:
-        check_sheet(output, may_exist=force)
-    inputs = find_inputs(media, frames=frames)
-    listed = listing(inputs, config, sheet=output is not None, tracks=tracks)
-    if output is not None and listed.sheet is not None:
-        write_sheet(listed.sheet, output)
-        warnings.warn(f"{output} shows originals. Keep it.", PrivacyWarning, stacklevel=2)
-    if as_json:
-        talk.emit(for_machines(listed))
-    else:
-        show(listed)
-    if listed.failed:
-        raise typer.Exit(ExitCode.WITHHELD)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
@@ -10,7 +12,9 @@ from rich.table import Column, Table
 
 from ksame.app import talk
 from ksame.scene.at_risk import WHOLE_FILE, AtRisk, count_risks
+from ksame.scene.certificate import SceneCounts
 from ksame.scene.decide import Treatment
+from ksame.scene.media.images import natural_order
 from ksame.scene.release import MediaRelease
 from ksame.scene.result import FileResult, JobResult
 from ksame.scene.track.tracks import in_order
@@ -40,7 +44,23 @@ def _there(result: JobResult, done: FileResult, *, sure: bool) -> list[str]:
     return [name for name in sorted(found, key=in_order) if found[name] is sure]
 
 
-def for_machines(release: MediaRelease) -> dict[str, Any]:
+def _in_order(release: MediaRelease, media: Sequence[str]) -> list[FileResult]:
+    """Return what became of each file in the order in which they were named; the job's own is that of their hashes."""
+
+    def place(done: FileResult) -> tuple[int, Any]:
+        name = release.name(done.source)
+        named = (i for i, text in enumerate(media) if _names(text, name))
+        return next(named, len(media)), natural_order(Path(name))
+
+    return sorted(release.files, key=place)
+
+
+def _names(text: str, name: str) -> bool:
+    """Tell whether what was typed (a file, a folder, a pattern) names a file."""
+    return name == text or name.startswith(f"{text.rstrip('/')}/") or fnmatch(name, text)
+
+
+def for_machines(release: MediaRelease, media: Sequence[str] = ()) -> dict[str, Any]:
     """Return the result as plain data. It names originals, so it is for the publisher's eyes."""
     result, places = release.result, release.paths
     return {
@@ -68,31 +88,17 @@ def for_machines(release: MediaRelease) -> dict[str, Any]:
                     for r in done.at_risk
                 ],
             }
-            for done in result.files
+            for done in _in_order(release, media)
         ],
         "unreadable": {release.name(source): reason for source, reason in result.failed.items()},
     }
 
 
-def show(release: MediaRelease) -> None:
-    """Print the summary."""
+def show(release: MediaRelease, media: Sequence[str] = ()) -> None:
+    """Print the summary; ``media`` are the files as they were named."""
     result, places = release.result, release.paths
-    names = (Column(name, overflow="fold") for name in ("file", "was"))
-    table = Table(*names, "frames", "people", "replaced", "masked", "kept", "at risk")
-    for done in result.files:
-        masked = _people(result, done, instead=None, treatment=Treatment.MASK)
-        table.add_row(
-            escape(_name(done, release)),
-            escape(release.name(done.source)),
-            str(done.n_frames),
-            str(len(_there(result, done, sure=True))),
-            ", ".join(_people(result, done, instead=None, treatment=Treatment.REPLACE)) or "–",
-            ", ".join(masked) or "–",
-            ", ".join(one.person for one in done.shown) or "–",
-            _risk_words(done),
-        )
-    talk.console.print(table)
-    for words in _protection(result):
+    talk.console.print(_table(release, media))
+    for words in (*_what_became(release.certificate.counts), *_protection(result)):
         talk.say(words)
     risks = list(_risks(release))
     for name, one in risks[:_SHOWN]:
@@ -115,12 +121,52 @@ def show(release: MediaRelease) -> None:
     talk.say(f"certificate  {escape(release.name(places.certificate))}")
 
 
+def _table(release: MediaRelease, media: Sequence[str]) -> Table:
+    """Return a line for every file; columns in which nothing stands are left out."""
+    result, columns = release.result, dict[str, list[str]]()
+    for done in _in_order(release, media):
+        cells = {
+            "file": escape(_name(done, release)),
+            "was": escape(release.name(done.source)),
+            "frames": str(done.n_frames),
+            "people": str(len(_there(result, done, sure=True))),
+            "replaced": ", ".join(_people(result, done, instead=None, treatment=Treatment.REPLACE)),
+            "masked": ", ".join(_people(result, done, instead=None, treatment=Treatment.MASK)),
+            "kept": ", ".join(one.person for one in done.shown),
+            "at risk": _risk_words(done),
+        }
+        for name, cell in cells.items():
+            columns.setdefault(name, []).append(cell)
+    filled = {name: cells for name, cells in columns.items() if any(cells)}
+    table = Table(*(Column(name, overflow="fold") for name in filled))
+    for row in zip(*filled.values(), strict=True):
+        table.add_row(*(cell or "–" for cell in row))
+    return table
+
+
+def _what_became(counts: SceneCounts) -> Iterator[str]:
+    """Say in plain words what became of everybody."""
+    if not counts.people:
+        yield "Nobody was surely found."
+    else:
+        parts = {
+            "got the head of somebody who does not exist": counts.replaced,
+            "masked": counts.masked,
+            "masked because no safe replacement was found": counts.masked_instead,
+            "left as they are": counts.kept,
+        }
+        told = "; ".join(f"{count} {what}" for what, count in parts.items() if count)
+        yield f"{counts.people} {'person' if counts.people == 1 else 'people'}: {told}."
+    if counts.not_sure:
+        yield f"{counts.not_sure} more that is perhaps no face: masked, and counted as nobody."
+
+
 def _risk_words(done: FileResult) -> str:
     counts = count_risks([done.at_risk])
     words = [f"{counts['frames_at_risk']} frames"] if counts["frames_at_risk"] else []
     words += [f"{counts['frames_damaged']} black"] if counts["frames_damaged"] else []
     words += ["no face"] if counts["without_faces"] else []
-    return ", ".join(words) or "–"
+    return ", ".join(words)
 
 
 def _protection(result: JobResult) -> Iterator[str]:
@@ -128,11 +174,14 @@ def _protection(result: JobResult) -> Iterator[str]:
     k_real, judge, like = result.plan.k_real(result.shown), result.plan.judge, result.plan.likeness
     if k_real == 1:
         yield (
-            "[yellow]k_real = 1[/]: at least one new face is surely that of only 1 real person, so that sharing faces "
-            "hides nobody here. What protects is how little the new face is like the old."
+            "[yellow]k_real = 1[/]: at least one new face stands for only 1 real person, so that sharing faces hides "
+            "nobody here. What protects is how little the new face is like the old."
         )
     elif k_real is not None:
-        yield f"k_real = {k_real}: every new face is shared by at least {k_real} real people."
+        yield (
+            f"k_real = {k_real}: every new face stands for at least {k_real} real people, so that by the face alone "
+            "nobody knows which of them it is."
+        )
     if judge is not None and like:
         yield (
             f"likeness  {max(like.values()):.2f} at most; {judge.name} takes two faces for one person from "

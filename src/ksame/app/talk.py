@@ -146,6 +146,7 @@ def _bars() -> Progress:
         TimeElapsedColumn(),
         console=console,
         transient=True,
+        disable=not console.is_terminal,  # elsewhere it would only leave empty lines
     )
 
 

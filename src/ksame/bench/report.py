@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info
 from ksame.bench.base import Comparison
 from ksame.version import software
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "scikit-image", "opencv-python-headless", "onnxruntime", "av", "pillow")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "opencv-python-headless", "onnxruntime", "av", "pillow")
 
 
 def machine() -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Files that come with ksame: face model, canonical head, people, surrogates, finisher, mesh of drawings, samples."""
+"""What comes with ksame: face model, canonical head, people, surrogates, finisher, drawings, samples, one photo."""

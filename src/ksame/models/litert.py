@@ -2,12 +2,46 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 from numpy.typing import NDArray
+
+_GREETING = b"INFO: Created TensorFlow Lite"
+_STDERR = 2
+_greeted = Lock()
+"""Taken for good by the first network of a process: the greeting comes once."""
+
+
+@contextmanager
+def _without_greeting() -> Iterator[None]:
+    """Keep what LiteRT says of itself from stderr, which no setting does; what else is written there comes after."""
+    if not _greeted.acquire(blocking=False):
+        yield
+        return
+    try:
+        kept = os.dup(_STDERR)
+    except OSError:  # there is no stderr
+        yield
+        return
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), _STDERR)
+        try:
+            yield
+        finally:
+            os.dup2(kept, _STDERR)
+            os.close(kept)
+            said.seek(0)
+            for line in said:
+                if not line.startswith(_GREETING):
+                    os.write(_STDERR, line)
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +55,9 @@ class Network:
     @classmethod
     def of(cls, content: bytes) -> Network:
         """Return the network in the bytes of a ``.tflite`` file."""
-        interpreter = Interpreter(model_content=content, num_threads=1)
-        interpreter.allocate_tensors()
+        with _without_greeting():
+            interpreter = Interpreter(model_content=content, num_threads=1)
+            interpreter.allocate_tensors()
         outputs = sorted(interpreter.get_output_details(), key=lambda output: str(output["name"]))
         places = tuple(int(output["index"]) for output in outputs)
         return cls(interpreter, int(interpreter.get_input_details()[0]["index"]), places)

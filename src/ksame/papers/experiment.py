@@ -175,7 +175,7 @@ class Key:
 
 def versions(*more: str) -> dict[str, str]:
     """Return the versions of all that numbers may depend on, and of ``more`` packages."""
-    packages = ("numpy", "scipy", "scikit-learn", "scikit-image", "opencv-python-headless", *more)
+    packages = ("numpy", "scipy", "scikit-learn", "opencv-python-headless", *more)
     return {**software(*packages), "platform": platform.platform(terse=True)}
 
 

@@ -36,7 +36,9 @@ class SceneMethod(Record):
     name: str
     level: float | None = Field(None, description="strength of a mask, where it was chosen")
     cover: str = Field(description="how much of a head was invented: head or face")
-    regions: int = Field(0, ge=0, description="rectangles filled in every frame")
+    regions: int = Field(
+        0, ge=0, description="rectangles that were named to be filled: in every frame, for a time, or in one"
+    )
 
 
 class SceneCounts(Record):
@@ -140,14 +142,17 @@ def certify(result: JobResult, options: JobConfig, folder: Path) -> SceneCertifi
     k_real = result.plan.k_real(result.shown)
     return SceneCertificate(
         method=SceneMethod(
-            name=options.method, level=options.level, cover=options.cover.name, regions=len(options.regions)
+            name=options.method,
+            level=options.level,
+            cover=options.cover.name,
+            regions=len(options.regions) + (0 if options.boxes is None else len(options.boxes)),
         ),
         k=None if METHODS[options.method].masks else options.k,
         k_real=k_real,
         counts=counts,
         likeness=_likeness(result),
         statement=statement(options.method, options.k, k_real, counts),
-        not_promised=not_promised(counts, sound=options.encoding.audio == "keep"),
+        not_promised=not_promised(counts, audio=options.encoding.audio),
         warnings=(*_choices(options), *notes_on_counts(counts)),
         files=dict(sorted(files.items())),
         digest=release_digest(files),
@@ -254,8 +259,17 @@ def statement(method: str, k: int | None, k_real: int | None, counts: SceneCount
     )
 
 
-def not_promised(counts: SceneCounts, *, sound: bool) -> tuple[str, ...]:
-    """Return what a reader might believe, and should not; ``sound`` where it is the original's."""
+SOUND = {
+    "keep": "Sound, where there was any, is the original's.",
+    "disguise": "A voice, where there was any, is disguised, not anonymous: pitch and formants of all sound are moved, "
+    "which can be undone by whoever finds out by how much; words, accent, rhythm and every other sound are there.",
+    "drop": "",
+}
+"""What is to be said of the sound, by what became of it."""
+
+
+def not_promised(counts: SceneCounts, *, audio: str) -> tuple[str, ...]:
+    """Return what a reader might believe, and should not; ``audio`` is what became of the sound."""
     limits = [
         "It covers the regions that were invented or masked, not clothes, body, voice, gait, place, time or who is "
         "seen with whom."
@@ -265,7 +279,7 @@ def not_promised(counts: SceneCounts, *, sound: bool) -> tuple[str, ...]:
             *InventedRegion().not_promised(),
             "The likeness was measured with one recogniser on a few frames of every person; another may see more.",
         ]
-    if sound:
-        limits.append("Sound, where there was any, is the original's.")
+    if SOUND[audio]:
+        limits.append(SOUND[audio])
     limits.append("A face that no detector found was not changed.")
     return tuple(limits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +11,10 @@ import numpy as np
 from ksame.errors import UsageError, seed_number, whole_number
 from ksame.heads.covers import HEAD, Cover
 from ksame.recipes import METHODS
+from ksame.scene.boxes import GivenBoxes
 from ksame.scene.decide import SOMEONE_ELSE, check_method
 from ksame.scene.media import DamagePolicy, EncoderConfig
+from ksame.scene.media.regions import Region
 from ksame.scene.render import FILL, Mask
 from ksame.scene.store import key_of
 from ksame.scene.track import TrackerConfig
@@ -38,8 +40,10 @@ class JobConfig:
         People who stay as they are, who alone are replaced, who are masked.
     span : (float, float)
         Seconds between which faces are changed.
-    regions : tuple of (x, y, width, height)
-        Rectangles that are filled in all frames of all files.
+    regions : tuple of (x, y, width, height) or MovingRegion
+        Rectangles that are filled in all files: in all frames, or where they are then.
+    boxes : GivenBoxes, optional
+        What another detector found: see :func:`ksame.scene.boxes.read_boxes`.
     judged : bool
         Whether a recogniser judges the surrogates.
     tracker : TrackerConfig
@@ -62,7 +66,8 @@ class JobConfig:
     only: tuple[str, ...] = ()
     mask: tuple[str, ...] = ()
     span: tuple[float, float] = (0.0, np.inf)
-    regions: tuple[tuple[float, float, float, float], ...] = ()
+    regions: tuple[Region, ...] = ()
+    boxes: GivenBoxes | None = None
     judged: bool = True
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     encoding: EncoderConfig = field(default_factory=EncoderConfig)
@@ -88,9 +93,8 @@ class JobConfig:
 
     def key(self) -> str:
         """Return a hash of everything that decides pixels, the software's version included."""
-        return key_of(
-            {n: v for n, v in asdict(self).items() if n not in ("workers", "scheduler", "device")}, __version__
-        )
+        said = asdict(replace(self, boxes=None)) | {"boxes": None if self.boxes is None else self.boxes.digest}
+        return key_of({n: v for n, v in said.items() if n not in ("workers", "scheduler", "device")}, __version__)
 
 
 @dataclass(frozen=True)

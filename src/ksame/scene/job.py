@@ -101,8 +101,7 @@ def run(job: Job, *, progress: Progress = silent, on_done: Callable[[JobResult],
         When a single file cannot be read; in a batch such files are left out and named in the result.
     """
     share_memory()
-    files, failed = _open(job)
-    _check_outputs(job, files)
+    files, failed = check_job(job)
     store = Store.begin(
         job.work,
         [file.fingerprint for file in files],
@@ -125,6 +124,13 @@ def run(job: Job, *, progress: Progress = silent, on_done: Callable[[JobResult],
         on_done(result)
     store.remove()
     return result
+
+
+def check_job(job: Job) -> tuple[list[JobFile], dict[Path, str]]:
+    """Open all files and check what can be checked before any work; return them, and why others cannot be read."""
+    files, failed = _open(job)
+    _check_outputs(job, files)
+    return files, failed
 
 
 def find_people(job: Job, *, progress: Progress = silent) -> tuple[list[tuple[Media, Tracks]], People, dict[Path, str]]:
@@ -161,7 +167,9 @@ def preview(job: Job, source: Path, index: int, *, progress: Progress = silent) 
                 decisions = {p.name: plan.decisions[everyone.names[number, p.name]] for p in cast.people}
                 begin = first_needed(index)
                 frames = islice(Frames(file.media, begin), STEP + 1)  # heads between two depend on the second
-                with closing(render_frames(frames, renderer_for(run, cast, decisions), run.tools.pictures)) as made:
+                with closing(
+                    render_frames(frames, renderer_for(run, source, cast, decisions), run.tools.pictures)
+                ) as made:
                     for frame, pixels in made:
                         if frame.index == index:
                             return frame, pixels
@@ -264,6 +272,8 @@ def _check_outputs(job: Job, files: Sequence[JobFile]) -> None:
         force = job.force or (earlier is not None and earlier.may_replace(file.number))
         check_destination(file.media, file.output, job.config.encoding, force=force)
     check_requests([file.media for file in files], job.config.encoding, job.config.regions)
+    if job.config.boxes is not None:
+        job.config.boxes.check({file.source: file.media.size for file in files})
 
 
 def _track_all(run: _Run, files: Sequence[JobFile], failed: dict[Path, str]) -> dict[int, Tracks]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -19,9 +20,13 @@ from ksame.scene.at_risk import stretches
 from ksame.scene.config import JobConfig
 from ksame.scene.decide import JUDGE, decide, file_views
 from ksame.scene.media import Frame
-from ksame.scene.render import Mask, Renderer, rectangle, render_frames
+from ksame.scene.media.regions import Box
+from ksame.scene.render import Mask, Renderer, render_frames
 from ksame.scene.track import find_tracks, join_files
 from ksame.scene.workers import picture_pool
+
+_FRAMES = Path("frames")
+"""What boxes without the name of a file are for."""
 
 
 def deidentify_frames(
@@ -61,6 +66,10 @@ def deidentify_frames(
     if not given:
         return []
     height, width = given[0].pixels.shape[:2]
+    boxes: Mapping[int, Sequence[Box]] = {}
+    if config.boxes is not None:
+        config.boxes.check({_FRAMES: (width, height)})
+        boxes = config.boxes.of(_FRAMES, len(given))
     with picture_pool() as pictures, threadpool_limits(1, "blas"):
         still = len(given) == 1
         cast = find_tracks(
@@ -81,9 +90,10 @@ def deidentify_frames(
             plan.decisions,
             Mask(config.masking, config.level),
             config.span,
-            [rectangle(*region) for region in config.regions],
+            config.regions,
             seed,
             None if METHODS[config.method].masks else finisher(config.device),
+            boxes,
         )
         with closing(render_frames(given, renderer, pictures)) as rendered:
             out = [pixels.copy() if pixels is frame.pixels else pixels for frame, pixels in rendered]

@@ -120,28 +120,7 @@ def _deidentify(
     progress: Progress,
 ) -> MediaRelease:
     """Work on local files."""
-    inputs = find_inputs(stage.paths, frames=options.frames, output=Path(stage.output))
-    places = output_paths(
-        inputs,
-        stage.output,
-        keep_names=options.keep_names,
-        container=options.container,
-        codec=config.encoding.codec,
-        resume=options.resume,
-    )
-    check_vault(options, places, remote=bool(stage.called))
-    check_places(places, options)
-    _warn(config)
-    job = Job(
-        [(item.path, path) for item, path in zip(inputs.files, places.outputs, strict=True)],
-        places.work,
-        config,
-        seed,
-        options.tracks,
-        options.resume,
-        options.force,
-        options.recipients,
-    )
+    places, job = prepare(stage.paths, stage.output, config, options, seed, remote=bool(stage.called))
     made = places.make_folders()
     certificates: list[SceneCertificate] = []
 
@@ -163,6 +142,33 @@ def _deidentify(
             with suppress(OSError):  # an output is in it
                 folder.rmdir()
     return MediaRelease(result.files, result.failed, certificates[0], places, result, stage.name)
+
+
+def prepare(
+    paths: Sequence[str | Path],
+    output: str | Path,
+    config: JobConfig,
+    options: ReleaseOptions,
+    seed: int | None,
+    *,
+    remote: bool = False,
+) -> tuple[OutputPaths, Job]:
+    """Return where everything goes and the job that does it; refuse places that are taken. Nothing is written."""
+    inputs = find_inputs(paths, frames=options.frames, output=Path(output))
+    places = output_paths(
+        inputs,
+        output,
+        keep_names=options.keep_names,
+        container=options.container,
+        codec=config.encoding.codec,
+        resume=options.resume,
+    )
+    check_vault(options, places, remote=remote)
+    check_places(places, options)
+    _warn(config)
+    files = [(item.path, path) for item, path in zip(inputs.files, places.outputs, strict=True)]
+    job = Job(files, places.work, config, seed, options.tracks, options.resume, options.force, options.recipients)
+    return places, job
 
 
 def _recorder(

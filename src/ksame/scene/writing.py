@@ -27,6 +27,7 @@ from ksame.scene.media import (
     Output,
     OutputFrame,
     Pixels,
+    Voice,
     WorkFolder,
     open_part,
 )
@@ -37,7 +38,6 @@ from ksame.scene.render import (
     Renderer,
     changed_region,
     first_needed,
-    rectangle,
     render_frames,
 )
 from ksame.scene.result import FileResult
@@ -90,8 +90,9 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     if may_replace and file.output.exists():  # it may have got its name before the interruption, or not
         shutil.rmtree(folder.path, ignore_errors=True)
     config, cast = run.config, cast_of(run, file)
-    renderer = renderer_for(run, cast, decisions)
-    with Output(file.media, file.output, config.encoding, folder, force=run.job.force or may_replace) as output:
+    renderer = renderer_for(run, file.source, cast, decisions)
+    voice, force = Voice.drawn(run.store.seed), run.job.force or may_replace
+    with Output(file.media, file.output, config.encoding, folder, force=force, voice=voice) as output:
         begin = output.next_frame
         sealer = None
         if task.sealed_for:
@@ -155,7 +156,7 @@ def render_part(run: StageRun, task: PartTask) -> None:
     whole, file = task.whole, task.whole.file
     run.check(file)
     cast = cast_of(run, file)
-    renderer = renderer_for(run, cast, whole.decisions)
+    renderer = renderer_for(run, file.source, cast, whole.decisions)
     end = min(task.segments.stop * whole.segment_length, cast.n_frames)
     with open_part(file.media, file.output, run.config.encoding, _work_folder(run, whole), task.segments) as writer:
         begin = writer.next_frame
@@ -175,13 +176,13 @@ def _work_folder(run: StageRun, task: WriteTask) -> WorkFolder:
     return WorkFolder(out, resume=True, run_key=task.key, segment_length=task.segment_length)
 
 
-def renderer_for(run: StageRun, cast: Tracks, decisions: Mapping[str, Decision]) -> Renderer:
+def renderer_for(run: StageRun, source: Path, cast: Tracks, decisions: Mapping[str, Decision]) -> Renderer:
     """Return what renders the frames of one file."""
     config = run.config
-    regions = [rectangle(*region) for region in config.regions]
     network = None if METHODS[config.method].masks else finisher(config.device)
     mask = Mask(config.masking, config.level)
-    return Renderer(cast, decisions, mask, config.span, regions, run.store.seed, network)
+    boxes = {} if config.boxes is None else config.boxes.of(source, cast.n_frames)
+    return Renderer(cast, decisions, mask, config.span, config.regions, run.store.seed, network, boxes)
 
 
 def _write_frames(

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
-from skimage.measure import shannon_entropy
-from skimage.metrics import structural_similarity
 
 from ksame.arrays import FloatArray
 from ksame.errors import InputError
@@ -24,6 +23,7 @@ CHANGED = 0.5
 """Grey values by which a pixel must differ to count as changed: half a step of 8 bits."""
 
 _WINDOW = 11  # pixels, of structural similarity
+_SIGMA = 1.5
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,9 @@ def entropy(picture: NDArray[Any]) -> float:
 
 
 def _entropy(values: FloatArray) -> float:
-    return max(0.0, float(shannon_entropy(np.rint(values.mean(axis=2)))))  # type: ignore[no-untyped-call]
+    _, counts = np.unique(np.rint(values.mean(axis=2)), return_counts=True)
+    shares = counts / counts.sum()
+    return max(0.0, float(-(shares * np.log2(shares)).sum()))
 
 
 def _psnr(error: float) -> float:
@@ -127,15 +129,28 @@ def _psnr(error: float) -> float:
 def _ssim(a: FloatArray, b: FloatArray) -> float:
     if min(a.shape[:2]) < _WINDOW:  # one window over the whole picture
         return float(np.mean([_whole_ssim(a[..., c], b[..., c]) for c in range(a.shape[2])]))
-    settings = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False}
-    similarity = structural_similarity(a, b, data_range=PEAK, channel_axis=2, **settings)  # type: ignore[no-untyped-call]
-    return float(similarity)
+    x, y = _windows(a), _windows(b)
+    variances = (_windows(a * a) - x * x, _windows(b * b) - y * y)
+    return float(np.mean(_similarity(x, y, *variances, _windows(a * b) - x * y)))
 
 
 def _whole_ssim(x: FloatArray, y: FloatArray) -> float:
+    covariance = ((x - x.mean()) * (y - y.mean())).mean()
+    return float(_similarity(x.mean(), y.mean(), x.var(), y.var(), covariance))
+
+
+def _similarity(x: Any, y: Any, x_variance: Any, y_variance: Any, covariance: Any) -> Any:
+    """Return structural similarity (Wang et al. 2004, eq. 13) from means, variances and covariances of windows."""
     c1, c2 = (0.01 * PEAK) ** 2, (0.03 * PEAK) ** 2
-    mx, my, covariance = x.mean(), y.mean(), ((x - x.mean()) * (y - y.mean())).mean()
-    return float((2 * mx * my + c1) * (2 * covariance + c2) / ((mx**2 + my**2 + c1) * (x.var() + y.var() + c2)))
+    return (2 * x * y + c1) * (2 * covariance + c2) / ((x**2 + y**2 + c1) * (x_variance + y_variance + c2))
+
+
+def _windows(values: FloatArray) -> FloatArray:
+    """Return the weighted mean of every window that lies inside a picture."""
+    weights = cv2.getGaussianKernel(_WINDOW, _SIGMA, cv2.CV_64F)
+    edge = _WINDOW // 2
+    means = cv2.sepFilter2D(values, cv2.CV_64F, weights, weights).reshape(values.shape)
+    return np.asarray(means[edge:-edge, edge:-edge])
 
 
 def _both(before: NDArray[Any], after: NDArray[Any]) -> tuple[FloatArray, FloatArray]:

@@ -20,6 +20,7 @@ from ksame.scene.certificate import (
     AT_RISK,
     CHOICES,
     NOT_JUDGED,
+    SOUND,
     SceneCertificate,
     beside,
     not_promised,
@@ -115,7 +116,7 @@ def _words(certificate: SceneCertificate) -> list[str]:
     """Write every sentence anew; what was asked for may add some of its own."""
     counts, stated, needed = certificate.counts, certificate.warnings, notes_on_counts(certificate.counts)
     words = statement(certificate.method.name, certificate.k, certificate.k_real, counts)
-    limits = [not_promised(counts, sound=sound) for sound in (True, False)]
+    limits = [not_promised(counts, audio=audio) for audio in SOUND]
     known = len(set(stated)) == len(stated) and set(stated) <= {*needed, *CHOICES}
     return broken(
         (certificate.statement == words, "the statement is not the one that follows from the numbers"),

@@ -8,6 +8,7 @@ from ksame.scene.media.output import Output, check_destination, check_requests, 
 from ksame.scene.media.probe import open_media
 from ksame.scene.media.segments import SEGMENT, WorkFolder
 from ksame.scene.media.source import Frame, Media
+from ksame.scene.media.voice import Voice
 
 __all__ = [
     "CONTAINERS",
@@ -19,6 +20,7 @@ __all__ = [
     "Output",
     "OutputFrame",
     "Pixels",
+    "Voice",
     "WorkFolder",
     "check_destination",
     "check_requests",

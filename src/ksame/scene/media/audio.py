@@ -1,4 +1,4 @@
-"""The sound of a recording: copied packet by packet, or encoded anew on a steady clock."""
+"""The sound of a recording: copied packet by packet, or encoded anew on a steady clock, perhaps with another voice."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import av
+import numpy as np
 from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
 from av.container import OutputContainer
@@ -20,6 +21,7 @@ from av.video.frame import VideoFrame
 from ksame.errors import InputError
 from ksame.scene.media.encoding import Container
 from ksame.scene.media.recording import Recording, open_container
+from ksame.scene.media.voice import Voice, VoiceShifter
 
 _WINDOW = 15
 """Frames of sound whose times are looked at together; some files have single wrong ones."""
@@ -49,11 +51,22 @@ def copy_packets(path: Path, index: int, stream: Stream, start: Fraction) -> Ite
 
 
 class AudioTrack:
-    """The first sound of a recording on its way into a container that is being written; ``start`` becomes zero."""
+    """The first sound of a recording on its way into a container that is being written; ``start`` becomes zero.
 
-    def __init__(self, media: Recording, output: OutputContainer, container: Container, start: Fraction) -> None:
+    With a ``voice`` all of it is shifted, and nothing of it copied.
+    """
+
+    def __init__(
+        self,
+        media: Recording,
+        output: OutputContainer,
+        container: Container,
+        start: Fraction,
+        voice: Voice | None = None,
+    ) -> None:
         self._path = media.path
         self._start = start
+        self._voice = voice
         self._muxer = container.muxer
         with open_container(media.path) as source:
             stream = source.streams.audio[0]
@@ -61,7 +74,8 @@ class AudioTrack:
             self._rate = stream.codec_context.sample_rate
             self._layout = "mono" if stream.codec_context.channels == 1 else "stereo"
             first = next((packet for packet in source.demux(stream) if packet.size), None)
-            self._copied = _codec(stream.codec_context.name) in container.audio_codecs and self._can_copy(first)
+            fits = _codec(stream.codec_context.name) in container.audio_codecs
+            self._copied = voice is None and fits and self._can_copy(first)
             if self._copied:
                 self._stream = output.add_stream_from_template(stream)
             else:
@@ -89,7 +103,8 @@ class AudioTrack:
         if self._copied:
             yield from copy_packets(self._path, self._index, self._stream, self._start)
             return
-        for frame in chain(self._frames(), [None]):
+        frames = self._frames() if self._voice is None else _disguised(self._frames(), self._voice)
+        for frame in chain(frames, [None]):
             for packet in self._stream.encode(frame):
                 if packet.dts is not None and packet.time_base is not None:
                     yield packet.dts * packet.time_base, packet
@@ -141,6 +156,26 @@ class AudioTrack:
                 raise InputError(
                     f"{self._path}: the sound cannot be decoded ({error.strerror}). Leave it out with --audio drop."
                 ) from error
+
+
+def _disguised(frames: Iterator[AudioFrame], voice: Voice) -> Iterator[AudioFrame]:
+    """Yield frames of floats without gaps with another voice: as many samples, at the same times."""
+    shifter, first, n_done = None, None, 0
+    for frame in chain(frames, [None]):
+        if frame is not None and (shifter is None or first is None):
+            first, shifter = frame, VoiceShifter(voice, frame.sample_rate, len(frame.layout.channels))
+        if shifter is None or first is None:
+            return
+        samples = shifter.flush() if frame is None else shifter.push(frame.to_ndarray().astype(np.float64))
+        if not samples.shape[1]:
+            continue
+        made = AudioFrame.from_ndarray(
+            np.ascontiguousarray(samples, dtype=np.float32), format=first.format.name, layout=first.layout.name
+        )
+        made.sample_rate, made.time_base = first.sample_rate, Fraction(1, first.sample_rate)
+        made.pts = round(float(first.time or 0.0) * first.sample_rate) + n_done
+        n_done += samples.shape[1]
+        yield made
 
 
 def pulled(graph: Graph, kind: type[F]) -> Iterator[F]:

@@ -12,6 +12,8 @@ from ksame.errors import UsageError, parameter_error
 from ksame.parameters import Parameters, parameter
 from ksame.scene.media.source import ColourSpace, Media
 
+AUDIO = ("keep", "disguise", "drop")
+"""What can become of the sound; a disguised voice is another one, but not anonymous."""
 SEQUENCE_CODECS = ("png", "jpeg")
 """Codecs of an image sequence."""
 SPEEDS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow")
@@ -67,9 +69,9 @@ class EncoderConfig(Parameters):
     codec: str | None = parameter(None, "codec; by default that of the destination", kind=str, choices=_CODECS)
     # as x264's constant rate factor: lower is better, 0 to 51; for JPEG and WebP 1 to 100, higher is better
     quality: int | None = parameter(None, "quality; a good one by default", kind=int, low=0, high=100)
-    audio: Literal["keep", "drop"] = parameter("keep", "what becomes of the sound", choices=("keep", "drop"))
-    # names of entries that go over: keys of the container ("title", "creation_time", "location"), tags of a
-    # photograph ("Copyright"), or "subtitles"
+    audio: Literal["keep", "disguise", "drop"] = parameter("keep", "what becomes of the sound", choices=AUDIO)
+    # names of entries that go over: keys of the container ("title"), tags of a photograph ("Copyright"),
+    # "subtitles", or groups: see :data:`ksame.scene.media.metadata.GROUPS`
     keep_metadata: tuple[str, ...] = ()
     speed: str = parameter("superfast", "preset of the encoder", choices=SPEEDS)
     lossless: bool = parameter(False, "whether every value is written as it is", kind=bool)
@@ -202,7 +204,7 @@ def losses(media: Media, bits: int, encoding: EncoderConfig, container: Containe
         lost.append("it is interlaced, and the output is not marked so; deinterlace it before or after")
     if stream is not None and stream.n_video > 1:
         lost.append(f"1 of {stream.n_video} pictures (streams of video) was taken over")
-    with_sound = encoding.audio == "keep" and container is not None and container.audio_encoder is not None
+    with_sound = encoding.audio != "drop" and container is not None and container.audio_encoder is not None
     if stream is not None and stream.n_audio > 1 and with_sound:
         lost.append(f"1 of {stream.n_audio} sounds was taken over")
     if "subtitles" in encoding.keep_metadata and container is not None and not container.subtitles:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ExifTags, Image
 
 from ksame.errors import OutputError
 from ksame.pictures import PictureExtras, save_picture
 from ksame.scene.media.conversion import OutputFrame
 from ksame.scene.media.encoding import EncoderConfig, losses
 from ksame.scene.media.images import Photograph
+from ksame.scene.media.metadata import kept_exif
 from ksame.scene.media.source import Media
 
 _WITH_ALPHA = ("PNG", "WEBP", "TIFF", "AVIF")
@@ -30,7 +30,7 @@ class PhotographWriter:
         self._format = picture_format
         self._quality = encoding.quality
         self._extras = media.read_extras() if isinstance(media, Photograph) else PictureExtras(None, None, 8, None)
-        self._exif = _kept_exif(media, encoding) if isinstance(media, Photograph) else b""
+        self._exif = kept_exif(media.read_exif(), encoding.keep_metadata) if isinstance(media, Photograph) else b""
         self._deep = self._extras.deep is not None and picture_format in _WITH_16_BITS
         self._frame: OutputFrame | None = None
 
@@ -101,15 +101,6 @@ class ImageSequenceWriter:
 
     def abandon(self) -> None:
         """Do nothing: nothing is open."""
-
-
-def _kept_exif(media: Photograph, encoding: EncoderConfig) -> bytes:
-    """Return the EXIF tags that are to be kept."""
-    kept, names = Image.Exif(), set(media.metadata_keys) & set(encoding.keep_metadata)
-    exif = media.read_exif() if names else kept
-    for name in names:
-        kept[ExifTags.Base[name].value] = exif[ExifTags.Base[name].value]
-    return kept.tobytes() if len(kept) else b""
 
 
 def _with_extras(

@@ -7,10 +7,11 @@ from collections.abc import Generator
 from fractions import Fraction
 from pathlib import Path
 
-from PIL import ExifTags, Image
+from PIL import Image
 
 from ksame import pictures
 from ksame.errors import InputError
+from ksame.scene.media.metadata import exif_entries
 from ksame.scene.media.source import DecodedFrame, Media, Timestamp
 
 _MILLISECOND = Fraction(1, 1000)
@@ -18,8 +19,6 @@ _MIN_DURATION, _DEFAULT_DURATION = 10, 100
 """Of a frame, in milliseconds: browsers show shorter ones for the default time."""
 _RATE = Fraction(25)
 """Frames per second of an image sequence, whose files do not tell."""
-_NEVER_KEPT = ("Orientation", "GPSInfo", "ExifOffset")
-"""Tags that are applied, and those that only point at others."""
 
 
 class Photograph(Media):
@@ -31,8 +30,7 @@ class Photograph(Media):
         with pictures.open_picture(path) as picture:
             pictures.load_checked(picture, path)
             size = pictures.upright_size(picture)
-            names = [ExifTags.TAGS.get(tag, "") for tag in picture.getexif()]
-        self.metadata_keys = tuple(name for name in names if name and name not in _NEVER_KEPT)
+            self.metadata_keys = exif_entries(picture.getexif())
         super().__init__(path, size, 1, exact=True, rate=_RATE, time_base=1 / _RATE)
 
     def read_extras(self) -> pictures.PictureExtras:

@@ -22,9 +22,11 @@ from ksame.errors import OutputError
 from ksame.scene.media.audio import AudioTrack, TimedPacket, copy_packets, pulled
 from ksame.scene.media.encoding import CONTAINERS, Container, EncoderConfig, losses, mpeg4_rate, video_settings
 from ksame.scene.media.integrity import check_complete
+from ksame.scene.media.metadata import asked_for
 from ksame.scene.media.recording import Recording, open_container
 from ksame.scene.media.segments import Segment, Segments, WorkFolder, add_video_stream
 from ksame.scene.media.source import Media
+from ksame.scene.media.voice import Voice
 
 _GIF_TIME_BASE = Fraction(1, 100)
 _GIF_MIN_DELAY = 2
@@ -38,9 +40,16 @@ class VideoWriter(Segments):
     """
 
     def __init__(
-        self, media: Media, encoding: EncoderConfig, destination: Path, work: WorkFolder, part: range | None = None
+        self,
+        media: Media,
+        encoding: EncoderConfig,
+        destination: Path,
+        work: WorkFolder,
+        voice: Voice | None = None,
+        part: range | None = None,
     ) -> None:
         self._encoding = encoding
+        self._voice = voice
         self._container = CONTAINERS[destination.suffix.lower()]
         codec = encoding.codec_for(destination, 8 if media.stream is None else media.stream.bits)
         settings = video_settings(codec, encoding, media)
@@ -55,7 +64,7 @@ class VideoWriter(Segments):
         if self._container.muxer == "gif":
             _mux_gif(self, self._media, path)
         else:
-            _mux(self, self._media, self._encoding, self._container, path)
+            _mux(self, self._media, self._encoding, self._container, path, self._voice)
         check_complete(path)
         with open_container(path) as container:
             count = sum(1 for packet in container.demux(video=0) if packet.size)
@@ -63,13 +72,15 @@ class VideoWriter(Segments):
             raise OutputError(f"{path}: {count} frames arrived of {self.next_frame} that were written.")
 
 
-def _mux(segments: Segments, media: Media, encoding: EncoderConfig, container: Container, path: Path) -> None:
+def _mux(
+    segments: Segments, media: Media, encoding: EncoderConfig, container: Container, path: Path, voice: Voice | None
+) -> None:
     """Write the segments, and the sound of the source where it is wanted, into one file.
 
     The frames keep the source's time stamps. Only an AVI file, which has no time stamps, counts in frames,
     and begins with the first of them.
     """
-    with_sound = encoding.audio == "keep" and container.audio_encoder is not None and media.has_sound
+    with_sound = encoding.audio != "drop" and container.audio_encoder is not None and media.has_sound
     start = next(iter(segments)).timestamps[0].pts * media.time_base
     if not segments.settings.counts_frames:
         start = _start_time(media, start, with_sound=with_sound)
@@ -81,12 +92,11 @@ def _mux(segments: Segments, media: Media, encoding: EncoderConfig, container: C
         sources = [_video_packets(segments, media, stream, start)]
         if isinstance(media, Recording):
             if with_sound:
-                sources.append(AudioTrack(media, output, container, start).packets())
+                sources.append(AudioTrack(media, output, container, start, voice).packets())
             if "subtitles" in encoding.keep_metadata:
                 sources.extend(_subtitles(media, output, container, start))
-            for key in encoding.keep_metadata:
-                if key in media.metadata:
-                    output.metadata[key] = media.metadata[key]
+            for key in sorted(asked_for(media.metadata, encoding.keep_metadata)):
+                output.metadata[key] = media.metadata[key]
         for _, packet in heapq.merge(*sources, key=lambda timed: timed[0]):
             output.mux_one(packet)
 

@@ -18,9 +18,12 @@ from ksame.pictures import PICTURE_SUFFIXES, Pixels
 from ksame.scene.media.conversion import OutputFrame
 from ksame.scene.media.encoding import CONTAINERS, EncoderConfig
 from ksame.scene.media.image_writers import ImageSequenceWriter, PhotographWriter
+from ksame.scene.media.metadata import GROUPS
 from ksame.scene.media.muxing import VideoWriter
+from ksame.scene.media.regions import Region, check_region
 from ksame.scene.media.segments import WorkFolder
 from ksame.scene.media.source import Media
+from ksame.scene.media.voice import Voice
 
 _Writer = PhotographWriter | VideoWriter | ImageSequenceWriter
 """Each goes on where an earlier run stopped."""
@@ -37,8 +40,17 @@ class Output:
     """
 
     def __init__(
-        self, media: Media, destination: Path, encoding: EncoderConfig, work: WorkFolder, *, force: bool = False
+        self,
+        media: Media,
+        destination: Path,
+        encoding: EncoderConfig,
+        work: WorkFolder,
+        *,
+        force: bool = False,
+        voice: Voice | None = None,
     ) -> None:
+        if encoding.audio == "disguise" and voice is None:
+            raise UsageError("To disguise a voice, say by which: pass Voice.drawn(seed).")
         self._media = media
         self._destination = Path(destination)
         self._temporary = _part(self._destination)
@@ -49,7 +61,7 @@ class Output:
         with _output_errors(self._destination):
             _try_writing(self._destination, self._temporary)
             work.prepare(media, self._destination, encoding)
-            self._writer = _writer(media, self._destination, encoding, work)
+            self._writer = _writer(media, self._destination, encoding, work, voice)
 
     @property
     def next_frame(self) -> int:
@@ -120,7 +132,7 @@ def open_part(
     """
     with _output_errors(destination):
         work.prepare(media, destination, encoding)
-        writer = VideoWriter(media, encoding, destination, work, part)
+        writer = VideoWriter(media, encoding, destination, work, part=part)
         try:
             yield writer
             writer.complete()
@@ -129,12 +141,12 @@ def open_part(
             raise
 
 
-def _writer(media: Media, destination: Path, encoding: EncoderConfig, work: WorkFolder) -> _Writer:
+def _writer(media: Media, destination: Path, encoding: EncoderConfig, work: WorkFolder, voice: Voice | None) -> _Writer:
     suffix = destination.suffix.lower()
     if suffix in PICTURE_SUFFIXES:
         return PhotographWriter(media, encoding, PICTURE_SUFFIXES[suffix])
     if suffix in CONTAINERS:
-        return VideoWriter(media, encoding, destination, work)
+        return VideoWriter(media, encoding, destination, work, voice if encoding.audio == "disguise" else None)
     return ImageSequenceWriter(media, encoding, work.path)
 
 
@@ -163,23 +175,19 @@ def _check_free(destination: Path, *, force: bool) -> None:
         raise UsageError(f"{destination}: a {kind} of this name exists, and no {other} replaces it. Choose another.")
 
 
-def check_requests(
-    media: Sequence[Media], encoding: EncoderConfig, regions: Sequence[tuple[float, float, float, float]]
-) -> None:
+def check_requests(media: Sequence[Media], encoding: EncoderConfig, regions: Sequence[Region]) -> None:
     """Refuse what would have no effect: metadata that no file has, and rectangles outside a picture."""
     keys = sorted({key for source in media for key in source.metadata_keys})
     for name in encoding.keep_metadata:
-        if name not in keys:
+        if name not in keys and name not in GROUPS:
             raise UsageError(
-                f"There is no entry {name!r} in the metadata. Entries that can be kept: {', '.join(keys) or 'none'}."
+                f"There is no entry {name!r} in the metadata that may go over. Entries that can be kept: "
+                f"{', '.join(keys) or 'none'}. Groups of them: {', '.join(GROUPS)}."
             )
     for source in media:
-        for x, y, width, height in regions:
-            if not (x < source.size[0] and y < source.size[1] and x + width > 0 and y + height > 0):
-                raise UsageError(
-                    f"{source.path}: the --region {x:g},{y:g},{width:g},{height:g} lies outside its picture of "
-                    f"{source.size[0]}x{source.size[1]} pixels. Correct it, or work on this file apart."
-                )
+        for region in regions:
+            longest = source.duration if source.exact else 2 * source.duration + 10  # it is an estimate
+            check_region(region, str(source.path), source.size, None if source.kind == "photograph" else longest)
 
 
 def _part(destination: Path) -> Path:

@@ -24,6 +24,7 @@ from ksame.errors import InputError
 from ksame.pictures import STRICT, Pixels, orient
 from ksame.scene.media.conversion import reformat
 from ksame.scene.media.integrity import DamagedFrames, DamagePolicy, damaged_error, find_damaged_frames
+from ksame.scene.media.metadata import container_entries
 from ksame.scene.media.source import SWSCALE_MATRICES, ColourSpace, DecodedFrame, Media, StreamInfo, Timestamp
 
 _PLANAR = re.compile(r"yuvj?4(20|22|44)p(10le|12le)?")
@@ -90,7 +91,7 @@ class Recording(Media):
             rate = _rate(stream)
             n_frames, time_base = _frame_count(container, stream, rate), stream.time_base or 1 / rate
             self.loop = _loop(path) if container.format.name == "gif" else 0
-            self.metadata = dict(container.metadata)
+            self.metadata = container_entries(container.metadata)
             self.metadata_keys = (*self.metadata, *(["subtitles"] if container.streams.subtitles else []))
             self.has_sound = bool(container.streams.audio)
             aspect = stream.codec_context.sample_aspect_ratio

@@ -59,7 +59,7 @@ def owned_parts(renderer: Renderer, frame: Frame) -> Iterator[tuple[str, Part]]:
 
 
 def filled_parts(shape: tuple[int, ...], outlines: Sequence[FloatArray]) -> list[Part]:
-    """Return the pixels that may be changed because of outlines that are filled in every frame."""
+    """Return the pixels that may be changed because of outlines that are filled."""
     return [_grown(shape, outline, _MASK_SPREAD) for outline in outlines]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,7 +16,9 @@ from ksame.models import Face, Source
 from ksame.models.finisher import Finisher, finisher
 from ksame.scene.decide import Decision, Treatment, neutral_of
 from ksame.scene.media import Frame
-from ksame.scene.render.filling import fill, outline_of
+from ksame.scene.media.regions import Box, Region, boxes_at
+from ksame.scene.render.filling import fill, outline_of, rectangle
+from ksame.scene.render.given import uncovered
 from ksame.scene.render.masking import Mask
 from ksame.scene.track.tracks import NOT_SURE, Tracks
 
@@ -53,11 +55,14 @@ class FramePlan:
         Faces to be masked, and why they cannot be replaced; empty where a mask was asked for.
     outlines : tuple of ndarray of shape (n, 2)
         All that is taken away.
+    filled : tuple of ndarray of shape (n, 2)
+        What of it is filled because a person named it.
     """
 
     heads: Mapping[int, Invention]
     masked: tuple[tuple[Face, str], ...]
     outlines: tuple[FloatArray, ...]
+    filled: tuple[FloatArray, ...]
 
     @classmethod
     def of(
@@ -66,7 +71,6 @@ class FramePlan:
         decisions: Mapping[str, Decision],
         neutral: Callable[[int], FloatArray | None],
         mask: Mask,
-        regions: Sequence[FloatArray] = (),
     ) -> FramePlan:
         """Plan for the faces of a frame, those nearest to the camera last.
 
@@ -78,8 +82,6 @@ class FramePlan:
             Returns the neutral shape, (478, 3), of whoever a track shows, if it is known.
         mask : Mask
             For whoever is masked on request.
-        regions : sequence of ndarray of shape (n, 2)
-            Outlines that are filled whatever is there.
         """
         heads: dict[int, Invention] = {}
         masked: list[tuple[Face, str]] = []
@@ -92,20 +94,22 @@ class FramePlan:
                 heads[face.track] = invention
             else:
                 masked.append((face, invention))
-        return cls._of(heads, masked, regions)
+        return cls._of(heads, masked)
 
     @classmethod
-    def _of(
-        cls, heads: Mapping[int, Invention], masked: Sequence[tuple[Face, str]], regions: Sequence[FloatArray]
-    ) -> FramePlan:
+    def _of(cls, heads: Mapping[int, Invention], masked: Sequence[tuple[Face, str]]) -> FramePlan:
         outlines = (*(head.region.outline for head in heads.values()), *(outline_of(face)[0] for face, _ in masked))
-        return cls(heads, tuple(masked), (*outlines, *regions))
+        return cls(heads, tuple(masked), outlines, ())
 
-    def masking(self, more: Sequence[tuple[Face, str]], regions: Sequence[FloatArray] = ()) -> FramePlan:
+    def filling(self, outlines: Sequence[FloatArray]) -> FramePlan:
+        """Return the plan with outlines, each (n, 2), that are filled whatever is there."""
+        return replace(self, outlines=(*self.outlines, *outlines), filled=tuple(outlines))
+
+    def masking(self, more: Sequence[tuple[Face, str]]) -> FramePlan:
         """Return the plan with some more faces masked, and why; the heads of their tracks are not invented."""
         tracks = {face.track for face, _ in more}
         heads = {track: head for track, head in self.heads.items() if track not in tracks}
-        return self._of(heads, (*self.masked, *more), regions)
+        return self._of(heads, (*self.masked, *more))
 
     def compose(
         self,
@@ -155,10 +159,12 @@ class Renderer:
         For whoever is masked on request; whoever cannot be replaced gets the plain fill.
     span : (float, float)
         Seconds between which faces are changed.
-    regions : sequence of ndarray of shape (n, 2)
-        Outlines that are filled in every frame.
+    regions : sequence of Region
+        Rectangles that are filled, in every frame or for a time, whoever is there.
     seed : int
         For masks with noise.
+    boxes : mapping of int to sequence of Box
+        By frame; filled as regions are, but where a face that was found is replaced or masked in their place.
     network : Finisher, optional
         Invents heads; the one that comes with ksame by default.
     """
@@ -167,9 +173,10 @@ class Renderer:
     decisions: Mapping[str, Decision]
     mask: Mask = field(default_factory=Mask)
     span: tuple[float, float] = (0.0, np.inf)
-    regions: Sequence[FloatArray] = ()
+    regions: Sequence[Region] = ()
     seed: int = 0
     network: Finisher | None = None
+    boxes: Mapping[int, Sequence[Box]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._tracks = {track.number: track for track in self.cast.tracks}
@@ -177,8 +184,8 @@ class Renderer:
         self._plan = lru_cache(_CACHED)(self._make_plan)
 
     def plan(self, index: int, time: float) -> FramePlan:
-        """Return what becomes of the faces of a frame; outside the span nothing does."""
-        return self._plan(index) if self.span[0] <= time <= self.span[1] else FramePlan({}, (), tuple(self.regions))
+        """Return what becomes of the faces of a frame, of which nothing does outside the span, and what is filled."""
+        return self._plan(index, time)
 
     def person(self, track: int) -> str:
         """Return whom a track shows."""
@@ -210,7 +217,7 @@ class Renderer:
             lambda face: np.random.default_rng((self.seed, frame.index, face.track)),
             still=self.cast.n_frames == 1,
         )
-        for outline in self.regions:
+        for outline in plan.filled:
             fill(out, outline)
         return out
 
@@ -218,8 +225,11 @@ class Renderer:
         """Return who in a frame is masked because they cannot be replaced."""
         return [MaskedInstead(index, face.person, reason) for face, reason in self.plan(index, time).masked if reason]
 
-    def _make_plan(self, index: int) -> FramePlan:
-        return FramePlan.of(self.cast.at(index), self.decisions, self._neutral, self.mask, self.regions)
+    def _make_plan(self, index: int, time: float) -> FramePlan:
+        faces = self.cast.at(index) if self.span[0] <= time <= self.span[1] else ()
+        plan = FramePlan.of(faces, self.decisions, self._neutral, self.mask)
+        filled = [rectangle(*box) for box in boxes_at(self.regions, time)]
+        return plan.filling([*filled, *uncovered(self.boxes.get(index, ()), plan.outlines)])
 
     def _neutral(self, track: int) -> FloatArray | None:
         """Return the neutral shape of whoever a track shows."""

@@ -49,7 +49,7 @@ def holders_in(
     for person, part in owned_parts(renderer, frame):
         _add(labels, sets, names[person], _blocks(part, touched, steps))
     filled = np.zeros(size, dtype=bool)
-    for part in filled_parts(shape, renderer.regions):
+    for part in filled_parts(shape, renderer.plan(frame.index, frame.time).filled):
         window, blocks = _blocks(part, None, steps)
         filled[window] |= blocks
     labels[filled] = 0

@@ -1,0 +1,178 @@
+"""What ``ksame people`` finds and says."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.markup import escape
+from rich.table import Column, Table
+
+from ksame.app import talk
+from ksame.app.scene_report import clock
+from ksame.arrays import ByteArray
+from ksame.scene.config import Job, JobConfig
+from ksame.scene.frames import Frames
+from ksame.scene.job import find_people
+from ksame.scene.media import Media
+from ksame.scene.paths import Inputs
+from ksame.scene.review import Row, crop, sheet
+from ksame.scene.track import People
+from ksame.scene.track.tracks import Track, Tracks
+
+_THUMBNAILS = 3
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One person in one file.
+
+    Attributes
+    ----------
+    name : str
+    file : Path
+    frames : int
+    first, last : float
+        Seconds.
+    size : float
+        Median height of the face in pixels.
+    unmeshed : int
+        Frames without a mesh: there the person would be masked.
+    confirmed : bool
+        Whether a second opinion says that it is a face.
+    """
+
+    name: str
+    file: Path
+    frames: int
+    first: float
+    last: float
+    size: float
+    unmeshed: int
+    confirmed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """Who was found, perhaps on a sheet, and which files could not be read."""
+
+    people: tuple[Listed, ...]
+    failed: Mapping[Path, str]
+    sheet: ByteArray | None
+
+
+def listing(inputs: Inputs, config: JobConfig, *, sheet: bool, tracks: Path | None = None) -> Listing:
+    """Find the same people in all files; with tracks, who is where is read from there, or written."""
+    with tempfile.TemporaryDirectory(prefix="ksame-people-") as folder:
+        work = Path(folder) / "work"
+        files = [(item.path, work / f"{number}") for number, item in enumerate(inputs.files)]
+        tracked, everyone, failed = find_people(Job(files, work, config, tracks=tracks), progress=talk.progress)
+        if tracks is not None:
+            for media, _ in tracked:
+                _read_times(media)
+        people = tuple(_listed(tracked, everyone, name, key) for name in everyone.people for key in everyone.keys(name))
+        return Listing(people, failed, _sheet(tracked, everyone) if sheet else None)
+
+
+def _listed(seen: Sequence[tuple[Media, Tracks]], everyone: People, name: str, key: tuple[int, str]) -> Listed:
+    media, cast = seen[key[0]]
+    tracks = cast.of(key[1])
+    seen_in = {frame for track in tracks for frame in range(track.first, track.end)}
+    meshed = {track.first + int(row) for track in tracks for row in np.flatnonzero(track.meshed())}
+    return Listed(
+        name,
+        media.path,
+        len(seen_in),
+        _time(media, min(track.first for track in tracks)),
+        _time(media, max(track.end for track in tracks) - 1),
+        round(float(np.median(np.concatenate([track.boxes[:, 3] for track in tracks]))), 1),
+        len(seen_in - meshed),
+        name not in everyone.unconfirmed,
+    )
+
+
+def _read_times(media: Media) -> None:
+    """Go through the frames, so that their times are known."""
+    for _ in talk.progress(Frames(media), "reading"):
+        pass
+
+
+def _time(media: Media, frame: int) -> float:
+    return round(float(media.timestamp(frame).pts * media.time_base), 3)
+
+
+def _sheet(seen: Sequence[tuple[Media, Tracks]], everyone: People) -> ByteArray:
+    """Show every person a few times, where they are seen best."""
+    spots: dict[int, dict[int, list[tuple[str, Track]]]] = defaultdict(lambda: defaultdict(list))
+    for name in everyone.people:
+        best = [(n, track, frame) for n, local in everyone.keys(name) for track, frame in _best(seen[n][1], local)]
+        for n, track, at in best[:_THUMBNAILS]:
+            spots[n][at].append((name, track))
+    pictures: dict[str, list[tuple[str, ByteArray]]] = {name: [] for name in everyone.people}
+    for n, due in spots.items():
+        frames = seen[n][0].frames()
+        with closing(frames):
+            for frame in frames:
+                for name, track in due.get(frame.index, ()):
+                    face = track.at(frame.index)
+                    if face is not None:
+                        pictures[name].append((f"{clock(frame.time)}", crop(frame.pixels, face.box)))
+                if frame.index >= max(due):
+                    break
+    return sheet([Row((name,), shown) for name, shown in pictures.items()])
+
+
+def _best(cast: Tracks, local: str) -> list[tuple[Track, int]]:
+    """Return where a person of one file is seen best: the sharpest frames, else the middle of the longest track."""
+    person = next(person for person in cast.people if person.name == local)
+    tracks = {track.number: track for track in cast.of(local)}
+    best = [(tracks[number], frame) for number, frame in person.best]
+    longest = max(tracks.values(), key=len)
+    return best[:1] or [(longest, longest.first + len(longest) // 2)]
+
+
+def for_machines(listed: Listing) -> dict[str, Any]:
+    """Return plain data."""
+    return {
+        "schema": "ksame/people",
+        "version": 1,
+        "people": [
+            {
+                "name": person.name,
+                "confirmed": person.confirmed,
+                "file": str(person.file),
+                "frames": person.frames,
+                "seconds": [person.first, person.last],
+                "height": person.size,
+                "frames_without_mesh": person.unmeshed,
+            }
+            for person in listed.people
+        ],
+        "unreadable": {str(path): reason for path, reason in listed.failed.items()},
+    }
+
+
+def show(listed: Listing) -> None:
+    """Print the list."""
+    table = Table("person", Column("file", overflow="fold"), "frames", "from", "to", "height", "without mesh")
+    for person in listed.people:
+        table.add_row(
+            person.name if person.confirmed else f"{person.name} (not sure)",
+            escape(str(person.file)),
+            str(person.frames),
+            clock(person.first),
+            clock(person.last),
+            f"{person.size:.0f} px",
+            str(person.unmeshed or "–"),
+        )
+    talk.show(table)
+    if not listed.people:
+        talk.say("[yellow]No face was found.[/] Check the pictures: what is not found is not changed.")
+    for reason in listed.failed.values():
+        talk.say(f"[yellow]left out[/] {escape(reason)}")
