@@ -19,7 +19,7 @@ SCHEMA = json.loads((files("ksame.live") / "statistics.schema.json").read_text(e
 
 @pytest.fixture(scope="module")
 def clip(tmp_path_factory):
-    """Two seconds of somebody who moves to and fro."""
+    """Two seconds of somebody who moves about."""
     path = tmp_path_factory.mktemp("live") / "walk.mp4"
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=20, options={"crf": "12"})

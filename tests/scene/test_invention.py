@@ -10,7 +10,7 @@ import pytest
 import ksame
 from ksame.heads.covers import COVERS, HEAD
 from ksame.heads.drawing import Invention, _mesh, draw
-from ksame.heads.head import Head, Region, expression_of, filled, neutral_shape, wearing
+from ksame.heads.head import EyesConfig, Head, Region, expression_of, filled, neutral_shape, wearing
 from ksame.heads.invention import invent, taken_away
 from ksame.heads.surrogate import bank, draw_surrogate, tone_of, toned
 from ksame.models import BLENDSHAPES, detect
@@ -21,7 +21,7 @@ from ksame.scene.decide import Decision, Treatment, neutral_of
 from ksame.scene.render import Renderer, outline_of
 from ksame.scene.track import find_tracks
 from ksame.spaces.facemodel import face_model
-from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, OUTLINE, with_forehead
+from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, IRISES, OUTLINE, with_forehead
 from scene.walkers import background, clip, paste
 
 
@@ -205,10 +205,23 @@ def test_a_drawing_holds_nothing_but_the_surrogate(portrait):
     assert (abs(128 * what.points[list(INNER_LIPS)] - 64) < 50).all()
 
 
-def test_a_shape_without_expression_put_on_again_is_itself(portrait):
+def test_a_shape_without_expression_put_on_again_is_itself(portrait, monkeypatch):
+    monkeypatch.setattr("ksame.heads.head.EYES_DRAWN", EyesConfig(1.0, 1.0, 1.0))
     what = invention(portrait)
     neutral = own_neutral(portrait)
     assert np.allclose(wearing(neutral, what.head, neutral), what.head.aligned, atol=1e-6)
+
+
+def test_eyes_are_drawn_wider_and_looking_further_and_nothing_else_is(portrait):
+    what = invention(portrait)
+    neutral = own_neutral(portrait)
+    worn, seen = wearing(neutral, what.head, neutral), what.head.aligned
+    eyes = sorted({*EYES[0], *EYES[1], *IRISES[0], *IRISES[1]})
+    assert np.allclose(np.delete(worn, eyes, axis=0), np.delete(seen, eyes, axis=0), atol=1e-6)
+    for ring, iris in zip(EYES, IRISES, strict=True):
+        up, down, middle = ring[4], ring[12], seen[[ring[0], ring[8]]].mean(axis=0)
+        assert np.allclose(worn[up] - worn[down], 1.25 * (seen[up] - seen[down]), atol=1e-6)
+        assert np.allclose(worn[iris[0]] - middle, (seen[iris[0]] - middle) * [1.25, 2.0, 1.0], atol=1e-6)
 
 
 def test_surrogates_match_in_gender_tone_and_about_in_age():

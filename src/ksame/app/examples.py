@@ -31,6 +31,16 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ksame methods",
         "ksame methods --json",
     ),
+    "vault": (
+        "ksame vault keygen -o key.txt",
+        "ksame vault list case.age",
+        "ksame vault open case.age safe.mp4 --person P3 --identity key.txt -o restored.mkv",
+    ),
+    "live": (
+        "ksame live 0 -o http://127.0.0.1:8089",
+        "ksame live film.mp4 -o segments",
+    ),
+    "studio": ("ksame studio projects",),
     "models": (
         "ksame models list",
         "ksame models verify",
