@@ -7,7 +7,7 @@ Codes are halved across their main direction until leaves hold about a thousand;
 k - 1 nearest, again and again; the quarter of the groups that lose most is formed again with those of other leaves.
 
 It is a benchmark and no part of the package: a GPU adds in no fixed order, so that two runs may differ, and a
-release must be repeatable to the byte; and grouping is a small part of a release.
+release must be repeatable to the byte.
 """
 
 from __future__ import annotations
