@@ -175,7 +175,9 @@ def test_the_certificate_tells_no_more_than_the_faces(faces, tmp_path):
         "digest",
         "software",
         "series",
+        "vault",
     }
+    assert record["vault"] is None
     assert all(np.isscalar(v) for v in record["figures"].values())
 
 

@@ -63,9 +63,10 @@ class Stage:
 
 @pytest.fixture
 def stage(networks, monkeypatch):
-    import ksame.scene.decide.surrogates as surrogates
+    from ksame.scene.decide import dealing, surrogates
 
-    few = surrogates.SearchConfig(candidates=2, draws=2, tries=2)
+    few = dealing.SearchConfig(candidates=2, draws=2, tries=2)
+    monkeypatch.setattr(dealing, "SEARCH", few)
     monkeypatch.setattr(surrogates, "SEARCH", few)  # fewer candidates than for real, for speed
     return Stage(networks, monkeypatch)
 

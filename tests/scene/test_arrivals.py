@@ -7,7 +7,7 @@ import pytest
 
 from ksame.heads.covers import HEAD
 from ksame.live.background import Inline
-from ksame.scene.decide import Arrivals, Subject, Treatment, View
+from ksame.scene.decide import Arrivals, Piece, Subject, Treatment, View
 
 
 @dataclass
@@ -30,7 +30,7 @@ class FakeJudge:
 
 def subject(name, woman=False, confirmed=True):
     embedding = np.random.default_rng(abs(hash(name)) % 2**32).standard_normal(32)
-    view = View(np.zeros((8, 8, 3), np.uint8), np.zeros((478, 3)), np.zeros((478, 3)), embedding / 9)
+    view = View(Piece(np.zeros((8, 8, 3), np.uint8), np.zeros((478, 3)), np.zeros((478, 3))), embedding / 9)
     return Subject(name, woman, 1970.0, -0.5, np.zeros(3), (view,), confirmed)
 
 

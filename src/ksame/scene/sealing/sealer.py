@@ -53,7 +53,9 @@ class Originals:
         if self._converter is None:
             return planes_of(frame.pixels)
         nothing = np.zeros(frame.pixels.shape[:2], dtype=bool)
-        return planes_of(self._converter.convert(OutputFrame(frame.pixels, frame.native, nothing)))
+        return planes_of(
+            self._converter.convert(self._converter.needed(OutputFrame(frame.pixels, frame.native, nothing)))
+        )
 
 
 class Sealer:
