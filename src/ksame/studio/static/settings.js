@@ -32,8 +32,9 @@ function sceneFields(page, method, settings, set) {
 }
 
 function vaultField(settings, set) {
-  const key = el("input", { type: "text", id: "recipient", value: settings.recipient || "", maxLength: 100, change: () => set({ recipient: key.value.trim() || null }) });
-  return field("Vault: public key of who can undo it, age1… (optional)", key);
+  const key = el("input", { type: "text", id: "recipient", value: settings.recipient || "", maxLength: 100, pattern: "age1[0-9a-z]+", placeholder: "age1…", autocomplete: "off", spellcheck: false,
+    change: () => key.reportValidity() && set({ recipient: key.value.trim() || null }) });
+  return field("Vault: public key of who can undo it (optional)", key);
 }
 
 function setFields(settings, set) {
