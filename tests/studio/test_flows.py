@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 
 import ksame
 from ksame.app.cli import app
-from ksame.vault import Vault, new_identity
 from studio.conftest import tree
 
 
@@ -202,17 +201,6 @@ def test_a_face_set_equals_the_command_line(api, portraits, tmp_path, monkeypatc
     assert "contact-sheet.png" in made
 
 
-def test_a_vault_is_written_for_a_public_key(api, portraits, root):
-    trial, me = api.begin("faces"), new_identity()
-    add_set(trial, portraits)
-    trial.settings(method="k-same-pixel", k=4, recipient=me.recipient)
-    job = trial.ended(trial.start("run"))
-    assert job["state"] == "done", job
-    (root / "copy.age").write_bytes(trial.download(job, "vault.age"))
-    assert Vault.read(root / "copy.age").index.recipients == 1
-    assert "vault.age" not in unpacked(trial.download(job, "publish.zip"))
-
-
 def test_sub_folders_say_who_is_who(api, portraits, root):
     trial = api.begin("faces")
     for i, path in enumerate(sorted(portraits.glob("*.png"))[:4]):
@@ -287,8 +275,7 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(api, media, monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [("scene", {"method": "k-same-pixel"}), ("scene", {"cover": "hat"}), ("scene", {"method": "fill", "level": 3}),
-     ("faces", {"method": "someone-else"}), ("faces", {"method": "nobody"}),
-     ("faces", {"method": "k-same-pixel", "recipient": "age1nobody"})],
+     ("faces", {"method": "someone-else"}), ("faces", {"method": "nobody"})],
 )  # fmt: skip
 def test_settings_with_which_nothing_begins_are_refused(api, kind, settings):
     trial = api.begin(kind)

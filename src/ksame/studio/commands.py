@@ -9,10 +9,8 @@ from ksame.recipes import METHODS
 from ksame.scene.config import JobConfig
 from ksame.studio.projects import JOBS, TRACKS
 from ksame.studio.state import Action, Project, Settings, Wish
-from ksame.vault import Recipients
 
 OUT, ZIP, REVIEW, LINKAGE, REPORT = "out", "publish.zip", "review.png", "link-table.json", "report.html"
-VAULT = "vault.age"
 
 
 def command(project: Project, action: Action, number: int, source: int | None = None) -> list[str]:
@@ -39,11 +37,10 @@ def command(project: Project, action: Action, number: int, source: int | None = 
         return ["people", "media/", "--tracks", TRACKS, "--json"]
     if project.kind == "scene" and action == "run":
         beside = ["--tracks", TRACKS, "--review", f"{place}/{REVIEW}", "--link-table", f"{place}/{LINKAGE}"]
-        beside += _vault(project, place)
         return ["deidentify", "media/", "-o", f"{place}/{OUT}/", *_scene_options(project), *beside, "--json"]
     if project.kind == "faces" and action == "run":
         return ["release", "faces", "-o", f"{place}/{OUT}", *_face_options(project.settings), "--link-table",
-                f"{place}/{LINKAGE}", *_vault(project, place), "--json"]  # fmt: skip
+                f"{place}/{LINKAGE}", "--json"]  # fmt: skip
     raise UsageError(f"A project of this kind has nothing to {action}.")
 
 
@@ -67,8 +64,6 @@ def scene_config(project: Project) -> JobConfig:
 def check(project: Project) -> None:
     """Refuse settings with which no command would begin."""
     chosen = project.settings
-    if chosen.recipient is not None:
-        Recipients((chosen.recipient,))
     if project.kind == "scene":
         scene_config(project)
     elif project.kind == "faces":
@@ -78,11 +73,6 @@ def check(project: Project) -> None:
 
 def _who(project: Project, wish: Wish) -> tuple[str, ...]:
     return tuple(name for name, wanted in project.wishes.items() if wanted == wish)
-
-
-def _vault(project: Project, place: str) -> list[str]:
-    recipient = project.settings.recipient
-    return [] if recipient is None else ["--vault", f"{place}/{VAULT}", "--recipient", recipient]
 
 
 def _scene_options(project: Project) -> list[str]:
@@ -130,7 +120,6 @@ def outputs(folder: Path) -> list[tuple[Path, bool, str]]:
         (folder / "audit.json", False, "the audit's numbers"),
         (folder / REVIEW, False, "everyone before and after; it shows originals"),
         (folder / LINKAGE, False, "who became whom; it undoes the work"),
-        (folder / VAULT, False, "the vault; with the secret key it undoes the work"),
     ]
     return [each for each in found if each[0].is_file()]
 

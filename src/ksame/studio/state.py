@@ -57,9 +57,7 @@ class Settings(Record):
     k: int = Field(10, ge=2, le=1_000_000)
     level: float | None = None
     cover: str = Field("head", max_length=40)
-    audio: Literal["keep", "disguise", "drop"] = "keep"
-    recipient: str | None = Field(None, max_length=100, pattern=r"^age1[0-9a-z]+$")
-    """Public key of who can open a vault; none is written without."""
+    audio: Literal["keep", "drop"] = "keep"
     select: str | None = Field(None, max_length=60, pattern=r"^\w[\w .'-]*$")
     small_classes: Literal["error", "merge", "drop"] = "error"
     attackers: str = Field("eigenfaces,sface", max_length=200, pattern=r"^[\w-]+(,[\w-]+)*$")

@@ -19,22 +19,15 @@ export function settingsCard(page) {
       field("Method", choose("method", methods.map((each) => [each.name, `${each.name}: ${each.summary}`]), method.name, (name) => set({ method: name, level: null }))),
       method.takes_k ? field("People who share a face (k)", number("k", settings.k, { min: 2, max: 1000000, required: true }, (value) => set({ k: Number(value) }))) : null,
       method.level ? field("Strength", number("level", settings.level, { step: "any" }, (value) => set({ level: value === "" ? null : Number(value) }))) : null,
-      project.kind === "scene" ? sceneFields(page, method, settings, set) : setFields(settings, set),
-      vaultField(settings, set)),
+      project.kind === "scene" ? sceneFields(page, method, settings, set) : setFields(settings, set)),
     promise(page, method, settings));
 }
 
 function sceneFields(page, method, settings, set) {
   return [
     method.masks ? null : field("What is invented", choose("cover", page.choices.covers.map(([name, words]) => [name, words]), settings.cover, (cover) => set({ cover }))),
-    field("Sound of recordings", choose("audio", [["keep", "keep"], ["disguise", "disguise voices"], ["drop", "take out"]], settings.audio, (audio) => set({ audio }))),
+    field("Sound of recordings", choose("audio", [["keep", "keep"], ["drop", "take out"]], settings.audio, (audio) => set({ audio }))),
   ];
-}
-
-function vaultField(settings, set) {
-  const key = el("input", { type: "text", id: "recipient", value: settings.recipient || "", maxLength: 100, pattern: "age1[0-9a-z]+", placeholder: "age1…", autocomplete: "off", spellcheck: false,
-    change: () => key.reportValidity() && set({ recipient: key.value.trim() || null }) });
-  return field("Vault: public key of who can undo it (optional)", key);
 }
 
 function setFields(settings, set) {
