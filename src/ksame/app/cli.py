@@ -23,7 +23,7 @@ COMMANDS = {
     ),
     "live": (
         "ksame.app.live:live_command",
-        "Replace everyone in a live picture, with a bounded delay; show nobody before they are covered.",
+        "Replace everyone who is found in a live picture, with a bounded delay.",
     ),
     "people": (
         "ksame.app.people:people_command",

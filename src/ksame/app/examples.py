@@ -38,7 +38,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "live": (
         "ksame live 0 -o http://127.0.0.1:8089",
-        "ksame live film.mp4 -o segments",
+        "ksame live rtsp://192.168.1.20/door -o door/ --segment 60",
+        "ksame live 0 -o camera:/dev/video2",
+        "ksame live film.mp4 -o segments --json",
     ),
     "studio": ("ksame studio projects",),
     "models": (

@@ -99,19 +99,11 @@ class LiveCommand:
 @talk.guarded
 @with_options
 def live_command(options: LiveCommand) -> None:
-    """Replace everyone in a live picture, with a bounded delay; show nobody before they are covered.
+    """Replace everyone who is found in a live picture, with a bounded delay.
 
     Every frame that is shown was searched for faces first. Whoever is found is masked at once, and gets another face as
-    soon as it was chosen, judged and invented. A frame that is too late is dropped. There is no sound, and no
-    certificate. For example:
-
-    ksame live 0 -o http://127.0.0.1:8089
-
-    ksame live rtsp://192.168.1.20/door -o door/ --segment 60
-
-    ksame live 0 -o camera:/dev/video2
-
-    ksame live film.mp4 -o out/ --json
+    soon as it was chosen, judged and invented. A frame that is too late is dropped. Faces below 24 pixels, and heads
+    upside down or on their side, take longer to find, and are shown until then. There is no sound, and no certificate.
 
     The exit code is 3 where no frame could be shown in time, or somebody could never be replaced.
     """
