@@ -20,9 +20,10 @@ from PIL import Image
 
 import ksame
 from ksame.errors import InputError, KsameError, UsageError
+from ksame.progress import silent
 from ksame.scene.config import Job, JobConfig
 from ksame.scene.job import _decide as decide_job
-from ksame.scene.job import run
+from ksame.scene.job import _Run, run
 from ksame.scene.media.segments import _SegmentEncoder
 from ksame.scene.release import ReleaseOptions
 from ksame.scene.render import first_needed
@@ -33,7 +34,7 @@ from ksame.scene.track.storage import SHAPES
 from ksame.scene.track.tracks import Person, Track, Tracks
 from ksame.scene.workers import CancelledError, CancelToken, Tools
 from ksame.scene.writing import WriteTask, render_part, write_file
-from ksame.scheduling import check_scheduler, open_scheduler
+from ksame.scheduling import Scheduler, check_scheduler, open_scheduler
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'ksame[cluster]'")
 SAMPLES = files("ksame.data") / "samples"
@@ -284,6 +285,21 @@ def test_what_is_sent_back_is_small(tmp_path):
     (there, back), *_ = sent
     assert len(there) < 10_000
     assert 1_000 < len(back) < 1_000_000
+
+
+def test_what_is_sent_with_a_file_does_not_grow_with_the_number_of_the_others(tmp_path):
+    sizes = []
+
+    class Weighing(Scheduler):
+        def map(self, function, items, what, **_):
+            sizes.append(len(pickle.dumps(function)))
+            return []
+
+    for n in (2, 2000):
+        job = Job([(tmp_path / f"{i}.png", tmp_path / f"{i}-safe.png") for i in range(n)], tmp_path / "work")
+        store, tools = Store(job.work, 1), Tools(CancelToken(tmp_path / "running"))
+        _Run(job, store, tools, Weighing(), silent).map(view_file, [], "reading faces")
+    assert sizes[0] == sizes[1]
 
 
 def test_work_for_a_run_that_is_over_stops(tmp_path):

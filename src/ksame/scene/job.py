@@ -56,8 +56,10 @@ class _Run(StageRun):
 
     def map(self, work: Callable[[StageRun, T], U], items: Sequence[T], what: str) -> list[U | InputError]:
         """Do something with every item, several at a time; see :meth:`ksame.scheduling.Scheduler.map`."""
+        # It goes with every item: without tracks, work on one of thousands of files needs none of the others.
         edited = self.job.tracks
-        job = self.job if edited is None else replace(self.job, tracks=edited.absolute())
+        alone = self.job.files[:1]
+        job = replace(self.job, files=alone) if edited is None else replace(self.job, tracks=edited.absolute())
         sent = StageRun(job, self.store, self.tools)
         try:
             return self.scheduler.map(
