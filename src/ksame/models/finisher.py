@@ -6,13 +6,13 @@ was trained on and what was measured.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.models.runtime import session
+from ksame.models.runtime import on_gpu, session
 
 SIZES = (128, 256, 512)
 """Sides of the squares that it was trained on, in pixels; at sizes between it is less steady from frame to frame."""
@@ -33,7 +33,10 @@ class Finisher:
 
     def __init__(self, device: str = "auto", threads: int = 1) -> None:
         weights = (files("ksame.data") / "finisher.onnx").read_bytes()
-        self._session = session(weights, device=device, threads=threads)
+        load = partial(session, weights, device=device, threads=threads)
+        first = load()
+        # A GPU prepares itself anew whenever the size changes, so there it has a session for each.
+        self._sessions = {size: load() if size != SIZES[0] and on_gpu(first) else first for size in SIZES}
 
     def finish(self, drawing: Image, surroundings: Image, known: Image) -> Image:
         """Return the square with the head in it, (size, size, 3), from -1 to 1.
@@ -49,7 +52,8 @@ class Finisher:
         """
         square = np.concatenate([drawing, surroundings, known[..., None]], axis=2)
         given = np.ascontiguousarray(square.transpose(2, 0, 1)[None], dtype=np.float32)
-        return np.asarray(self._session.run(None, {"given": given})[0][0]).transpose(1, 2, 0)
+        network = self._sessions.get(len(square), self._sessions[SIZES[0]])
+        return np.asarray(network.run(None, {"given": given})[0][0]).transpose(1, 2, 0)
 
 
 @lru_cache(maxsize=2)

@@ -48,3 +48,8 @@ def session(network: Path | bytes, *, device: str = "cpu", threads: int = 0, wei
     except Exception as error:  # onnxruntime's own classes have no common base
         name = network if isinstance(network, Path) else "a network of this package"
         raise ModelError(f"{name}: onnxruntime cannot load this network ({error}).") from error
+
+
+def on_gpu(network: Any) -> bool:
+    """Tell whether a loaded network runs on a GPU."""
+    return _CUDA in network.get_providers()
