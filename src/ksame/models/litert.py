@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,24 @@ from numpy.typing import NDArray
 
 _GREETING = b"INFO: Created TensorFlow Lite"
 _STDERR = 2
-_greeted = Lock()
-"""Taken for good by the first network of a process: the greeting comes once."""
+_first, _greeted = Lock(), Event()
+"""The greeting comes once per process, with its first network; a second thread waits until that is over."""
 
 
 @contextmanager
 def _without_greeting() -> Iterator[None]:
     """Keep what LiteRT says of itself from stderr, which no setting does; what else is written there comes after."""
-    if not _greeted.acquire(blocking=False):
+    if _greeted.is_set():
         yield
         return
+    with _first, _filtered_stderr():
+        yield
+    _greeted.set()
+
+
+@contextmanager
+def _filtered_stderr() -> Iterator[None]:
+    """Keep the greeting out of what is written to stderr."""
     try:
         kept = os.dup(_STDERR)
     except OSError:  # there is no stderr
