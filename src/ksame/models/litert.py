@@ -16,16 +16,26 @@ from numpy.typing import NDArray
 
 _GREETING = b"INFO: Created TensorFlow Lite"
 _STDERR = 2
-_greeted = Lock()
-"""Taken for good by the first network of a process: the greeting comes once."""
+_FIRST = Lock()
+"""Held while the first network of a process is read, which is when the greeting comes; others wait for it."""
+_greeted = False
 
 
 @contextmanager
 def _without_greeting() -> Iterator[None]:
     """Keep what LiteRT says of itself from stderr, which no setting does; what else is written there comes after."""
-    if not _greeted.acquire(blocking=False):
-        yield
-        return
+    global _greeted
+    with _FIRST:
+        if not _greeted:
+            with _stderr_filtered():
+                yield
+            _greeted = True
+            return
+    yield
+
+
+@contextmanager
+def _stderr_filtered() -> Iterator[None]:
     try:
         kept = os.dup(_STDERR)
     except OSError:  # there is no stderr
