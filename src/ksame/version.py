@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 __version__ = "0.1.0"
 
 
 def software(*packages: str) -> dict[str, str]:
-    """Return the versions of ksame, of Python and of installed packages, for certificates and reports."""
+    """Return the versions of ksame, Python and those packages that are installed, for certificates and reports."""
     import platform
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
 
-    return {
-        "ksame": __version__,
-        **{name: version(name) for name in packages},
-        "python": platform.python_version(),
-    }
+    installed = {}
+    for name in packages:
+        with suppress(PackageNotFoundError):
+            installed[name] = version(name)
+    return {"ksame": __version__, **installed, "python": platform.python_version()}

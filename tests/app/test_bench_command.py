@@ -1,6 +1,7 @@
 """``ksame bench``: what is printed, what is written, and what is skipped."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,13 @@ def test_a_missing_yardstick_is_skipped_and_said(run):
     assert missing["skipped"] == "anonypyx==0.2.11 (MIT) is not installed; add --install"
     assert missing["seconds"] is missing["ratio"] is None
     assert missing["skipped"] in result.stderr.replace("\n", " ")
+
+
+def test_scikit_learn_is_a_yardstick_that_may_be_missing(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    told = json.loads(run("bench", "eigenfaces", "audit", "--tiny", "--json", code=0).stdout)["comparisons"]
+    reasons = [row["skipped"] for row in told if "scikit-learn" in row["yardstick"]]
+    assert reasons == ["scikit-learn is not installed: pip install 'ksame[labels]'"] * 2
 
 
 def test_nothing_is_installed_where_downloads_are_forbidden(run, tmp_path):

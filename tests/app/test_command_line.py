@@ -87,6 +87,24 @@ os.write(2, b"kept 2\\n")
     assert done.stderr == "kept 1\nkept 2\n"
 
 
+def test_a_second_network_waits_until_the_first_has_been_greeted():
+    code = """
+import threading
+from ksame.models.litert import _without_greeting
+entered = threading.Event()
+def load():
+    with _without_greeting():
+        entered.set()
+with _without_greeting():
+    other = threading.Thread(target=load)
+    other.start()
+    assert not entered.wait(0.2)
+other.join(10)
+assert entered.is_set()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_files_are_listed_in_the_order_in_which_they_were_named(run, pictures, tmp_path):
     named = [pictures / f"{name}.png" for name in "cab"]
     told = data(run("deidentify", *named, "-o", tmp_path / "out", "-m", "fill", "--json", code=3))

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from dataclasses import replace
 
 import jsonschema
@@ -39,6 +40,13 @@ def test_use_is_measured_too(blur_audit):
     assert {label.label for label in utility.labels} == {"gender"}
     assert any("born" in note for note in utility.notes)
     assert utility.diversity_after.n_faces == 14
+
+
+def test_without_scikit_learn_labels_are_left_out_and_the_report_says_so(album, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    utility = audit(album, album, PLAIN).utility
+    assert utility.labels == ()
+    assert [note for note in utility.notes if "gender" in note and "pip install 'ksame[labels]'" in note]
 
 
 def test_every_rate_has_its_interval_and_cmc(blur_audit):

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import decomposition
+from sklearn.utils.extmath import randomized_svd
 
 from drawn import drawn_faces
 from ksame.errors import InputError, UsageError
@@ -83,6 +84,16 @@ def test_the_randomised_path_agrees_with_the_exact_one(monkeypatch):
     assert np.allclose(quick.components, exact.components, atol=1e-4)
     assert np.array_equal(quick.components, again.components)
     assert np.allclose(quick.components @ quick.components.T, np.eye(4), atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(80, 120), (120, 80)])
+def test_randomised_components_are_those_of_scikit_learn(shape):
+    rows = some_rows(*shape)
+    components, squares = pca._randomised(rows, 4, 3)
+    _, values, expected = randomized_svd(rows, n_components=4, n_iter=5, random_state=3)
+    signs = np.sign((components * expected).sum(axis=1))
+    assert np.allclose(components * signs[:, None], expected, rtol=0, atol=1e-12)
+    assert np.allclose(squares, values**2)
 
 
 @pytest.mark.parametrize("wanted", [None, 0.9, 40])

@@ -1,5 +1,7 @@
 """Whether labels can be read, and why folds by group are needed."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,12 @@ def test_groups_and_subjects_are_joined_over_each_other():
     labels = np.array(["calm", "glad"] * 16 + ["calm"])
     found = rates(rng.normal(0, 1, (33, 5)), labels, subjects, groups)
     assert found["rbf"].by_group is not None
+
+
+def test_without_scikit_learn_nothing_is_read_and_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(UsageError, match=r"pip install 'ksame\[labels\]'"):
+        rates(np.zeros((4, 9)), ["calm", "glad"] * 2, np.arange(4), np.arange(4))
 
 
 def test_flat_faces_give_the_commonest_class():

@@ -57,6 +57,7 @@ def reproduce_command(options: ReproduceCommand) -> None:
     from ksame.papers.figures import require_matplotlib
     from ksame.papers.report import PAGE, require_own, write_reproduction
     from ksame.papers.run import MOST_JOBS, PAPERS, load_paper, run_experiments
+    from ksame.utility import require_classifiers
 
     if options.faces is None and options.layout != "auto":
         raise UsageError("--layout says how --faces is laid out; add --faces.")
@@ -65,6 +66,7 @@ def reproduce_command(options: ReproduceCommand) -> None:
     chosen = [load_paper(name) for name in (PAPERS if options.paper == "all" else (options.paper,))]
     require_own(options.output)
     require_matplotlib()
+    require_classifiers()
     data = SyntheticData() if options.faces is None else FolderData.load(options.faces, options.layout, talk.progress)
     scale = FAST if options.fast else FULL
     try:

@@ -18,8 +18,9 @@ from ksame.audit.result import (
     Utility,
     VerdictRecord,
 )
+from ksame.errors import UsageError
 from ksame.progress import Progress, silent
-from ksame.utility import Accuracy, diversity, label_utility, mean_loss, mean_mesh_error
+from ksame.utility import Accuracy, diversity, label_utility, mean_loss, mean_mesh_error, require_classifiers
 
 _CLASSES = 20  # values of a label above which it counts as a number, not as classes
 _FACES_APART = 1500  # faces beyond which distances between all pairs are taken over a sample
@@ -100,6 +101,10 @@ def _label(name: str, seen: Sequence[PairCrops], seed: int) -> list[LabelRecord]
         return f"The label {name} has one value only, so there is nothing to read."
     if kinds > _CLASSES or kinds > len(rows) / 4:
         return f"The label {name} has {kinds} values on {len(rows)} faces and was not read as classes."
+    try:
+        require_classifiers()
+    except UsageError as error:
+        return f"The label {name} was not read. {error}"
     subjects = np.array([p.subject for p in rows])
     after = label_utility(
         _codes([p.after.tight for p in rows]), values, subjects=subjects, groups=_groups(rows), name=name, seed=seed

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ksame.arrays import ByteArray, FloatArray
 from ksame.attacks import Eigenfaces
 from ksame.audit import AuditConfig, AuditResult, audit
-from ksame.bench.base import Comparison, Settings, compare, timed
+from ksame.bench.base import Comparison, MissingYardstickError, Settings, Timed, compare, timed
 from ksame.bench.yardsticks import ANONYPYX, OPENCV
 from ksame.faces.faceset import FaceSet, quantise
 from ksame.faces.reading import encode_png
@@ -106,8 +106,6 @@ def k_same(settings: Settings) -> Iterator[Comparison]:
 
 def eigenfaces(settings: Settings) -> Iterator[Comparison]:
     """Train on all components, with scikit-learn and with OpenCV's recogniser; the neighbours found are the same."""
-    from sklearn.decomposition import PCA
-
     training = fields(settings, settings.faces)
     rng = np.random.default_rng(1)
     near = training[rng.integers(0, len(training), _PROBES)] + rng.normal(0, 40.0, (_PROBES, *training.shape[1:]))
@@ -127,7 +125,11 @@ def eigenfaces(settings: Settings) -> Iterator[Comparison]:
 
     what = f"Eigenfaces, {len(rows)} faces of {rows.shape[1]} pixels"
     ours = timed(lambda: Eigenfaces().fit(faces))
-    theirs = timed(lambda: PCA(len(rows) - 1, svd_solver="full").fit(rows))
+
+    def theirs() -> Timed[Any]:
+        pca = scikit_learn().decomposition.PCA(len(rows) - 1, svd_solver="full")
+        return timed(lambda: pca.fit(rows))()
+
     yield compare(what, "scikit-learn", ours, theirs, rounds=settings.rounds, figures=against_sklearn)
     yield compare(
         what,
@@ -218,17 +220,26 @@ def auditing(settings: Settings) -> Iterator[Comparison]:
         )
 
 
+def scikit_learn() -> Any:
+    """Return the package, or raise as for any other yardstick that is missing."""
+    try:
+        import sklearn.decomposition
+        import sklearn.neighbors
+    except ImportError as error:
+        raise MissingYardstickError("scikit-learn is not installed: pip install 'ksame[labels]'") from error
+    return sklearn
+
+
 def script(before: Path, after: Path) -> float:
     """Return the share of released faces whose nearest original, among eigenface coefficients, is their own."""
     from PIL import Image
-    from sklearn.decomposition import PCA
-    from sklearn.neighbors import NearestNeighbors
 
+    sklearn = scikit_learn()
     gallery, probes = (
         np.stack([np.asarray(Image.open(file), dtype=np.float64).ravel() for file in sorted(folder.iterdir())])
         for folder in (before, after)
     )
-    pca = PCA(len(gallery) - 1, svd_solver="full").fit(gallery)
-    index = NearestNeighbors(n_neighbors=1).fit(pca.transform(gallery))
+    pca = sklearn.decomposition.PCA(len(gallery) - 1, svd_solver="full").fit(gallery)
+    index = sklearn.neighbors.NearestNeighbors(n_neighbors=1).fit(pca.transform(gallery))
     nearest = index.kneighbors(pca.transform(probes), return_distance=False)[:, 0]
     return float((nearest == np.arange(len(probes))).mean())

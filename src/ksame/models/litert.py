@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Event, Lock
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,24 +16,26 @@ from numpy.typing import NDArray
 
 _GREETING = b"INFO: Created TensorFlow Lite"
 _STDERR = 2
-_first, _greeted = Lock(), Event()
-"""The greeting comes once per process, with its first network; a second thread waits until that is over."""
+_FIRST = Lock()
+"""Held while the first network of a process is read, which is when the greeting comes; others wait for it."""
+_greeted = False
 
 
 @contextmanager
 def _without_greeting() -> Iterator[None]:
     """Keep what LiteRT says of itself from stderr, which no setting does; what else is written there comes after."""
-    if _greeted.is_set():
-        yield
-        return
-    with _first, _filtered_stderr():
-        yield
-    _greeted.set()
+    global _greeted
+    with _FIRST:
+        if not _greeted:
+            with _stderr_filtered():
+                yield
+            _greeted = True
+            return
+    yield
 
 
 @contextmanager
-def _filtered_stderr() -> Iterator[None]:
-    """Keep the greeting out of what is written to stderr."""
+def _stderr_filtered() -> Iterator[None]:
     try:
         kept = os.dup(_STDERR)
     except OSError:  # there is no stderr

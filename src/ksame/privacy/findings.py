@@ -143,7 +143,8 @@ def check_files(certified: Mapping[str, str], there: Mapping[str, str]) -> list[
     lists = (("missing", missing), ("added", [named[n] for n in added]), ("changed", [named[n] for n in changed]))
     for what, names in lists:
         listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        found.append(Finding(f"no file {what}", not names, listed or f"{len(certified)} files as certified"))
+        whole = "1 file as certified" if len(certified) == 1 else f"{len(certified)} files as certified"
+        found.append(Finding(f"no file {what}", not names, listed or whole))
     return found
 
 

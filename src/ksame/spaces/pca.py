@@ -15,6 +15,7 @@ from ksame.errors import parameter_error, whole_number
 
 RANDOMISED_ABOVE = 3000
 """Rows and columns beyond which a few components are found by randomised SVD instead of the full Gram matrix."""
+_OVERSAMPLED, _ITERATIONS = 10, 5  # directions beyond those wanted, and rounds: as scikit-learn has them
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,15 @@ def _exact(centred: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _randomised(centred: FloatArray, count: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    from sklearn.utils.extmath import randomized_svd
+    """Return components and squared singular values by subspace iteration (Halko et al. 2011, Algorithm 4.4)."""
+    from scipy.linalg import lu, qr, svd
 
-    _, values, directions = randomized_svd(centred, n_components=count, n_iter=5, random_state=seed)
-    return np.asarray(directions), np.asarray(values) ** 2
+    tall = centred if len(centred) >= centred.shape[1] else centred.T
+    shape = (tall.shape[1], count + _OVERSAMPLED)
+    basis = np.random.RandomState(seed).normal(size=shape).astype(tall.dtype)
+    for _ in range(_ITERATIONS):  # LU keeps the columns apart, which powers alone would not
+        basis = lu(tall.T @ lu(tall @ basis, permute_l=True)[0], permute_l=True)[0]
+    basis = qr(tall @ basis, mode="economic")[0]
+    left, values, right = svd(basis.T @ tall, full_matrices=False)
+    directions = right if tall is centred else (basis @ left).T
+    return np.asarray(directions[:count]), np.asarray(values[:count]) ** 2

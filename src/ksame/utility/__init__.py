@@ -1,6 +1,6 @@
 """What is left to use: loss, labels that can still be read, detection, pose and expression, diversity, and the POC."""
 
-from ksame.utility.classifiers import Accuracy, LabelUtility, label_utility
+from ksame.utility.classifiers import Accuracy, LabelUtility, label_utility, require_classifiers
 from ksame.utility.diversity import Diversity, diversity
 from ksame.utility.geometry import MeshError, mean_mesh_error, mesh_error
 from ksame.utility.loss import GroupLoss, Loss, loss_by_group, mean_loss, measure_loss
@@ -23,4 +23,5 @@ __all__ = [
     "measure_loss",
     "mesh_error",
     "poc",
+    "require_classifiers",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from ksame.arrays import FloatArray, IntArray
 from ksame.attacks.base import connected
 from ksame.attacks.scoring import clopper_pearson
-from ksame.errors import InputError, parameter_error
+from ksame.errors import InputError, UsageError, parameter_error
 
 Kernel = Literal["linear", "rbf"]
 KERNELS: tuple[Kernel, ...] = ("linear", "rbf")
@@ -47,6 +48,12 @@ class LabelUtility:
     majority: float  # what always naming the commonest class scores
 
 
+def require_classifiers() -> None:
+    """Raise where labels cannot be read: scikit-learn comes with an extra, since nothing else needs it."""
+    if find_spec("sklearn") is None:
+        raise UsageError("Reading labels needs scikit-learn. Install it with `pip install 'ksame[labels]'`.")
+
+
 def label_utility(
     codes: FloatArray,
     labels: Sequence[str] | NDArray[np.str_],
@@ -71,6 +78,7 @@ def label_utility(
     seed : int
         Shuffles subjects and groups into folds.
     """
+    require_classifiers()
     classes = np.asarray(labels)
     if not len(codes) == len(classes) == len(subjects) == len(groups):
         raise InputError(
