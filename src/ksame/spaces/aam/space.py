@@ -20,10 +20,9 @@ from ksame.spaces.aam.model import AppearanceModel, Params
 class AamSpace(Parameters):
     """Parameters of an Active Appearance Model (Gross et al. 2006, section 4.2).
 
-    A code is the shape parameters times a weight, then the texture parameters. The weight is the square
-    root of texture variance over shape variance, so that both count alike in a distance (Cootes, Edwards
-    and Taylor 2001, section 2.1). Pose is not part of a code: faces are decoded where the training faces
-    lie on average, on a plain background.
+    A code is the shape parameters times a weight, then the texture parameters. The weight is the square root of texture
+    variance over shape variance, so that both count alike in a distance (Cootes, Edwards and Taylor 2001, section 2.1).
+    Pose is not part of a code: faces are decoded where the training faces lie on average, on a plain background.
     """
 
     # a number of modes, a share of the variance to keep, or all
