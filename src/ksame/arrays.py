@@ -1,4 +1,4 @@
-"""Types of arrays."""
+"""Types of arrays, and rows by their label."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,3 +6,9 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 ByteArray = NDArray[np.uint8]
 IntArray = NDArray[np.intp]
+
+
+def members(labels: IntArray) -> list[IntArray]:
+    """Return the rows that have each label, in the order of the labels."""
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)

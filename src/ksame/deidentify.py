@@ -216,18 +216,17 @@ def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Pro
                 stacklevel=3,
             )
     fitted = recipe.fitted(faces)
-    space = fitted.space
-    distance = None if fitted.distance_space is None else fitted.distance_space.encode(faces)
+    space, distances = fitted.space, fitted.distance_space
     problem = Problem(
-        space.encode(faces),
-        faces.subjects,
-        None if recipe.select is None else faces.attribute(recipe.select),
-        faces.shape[1:] if isinstance(space, PixelSpace) else None,
-        faces.landmarks,
-        None if reference is None else FaceModels(space.encode(reference), reference.subjects),
-        distance,
-        space.draw_person if isinstance(space, FaceModelSpace) else None,
-        lambda codes: _written(space, codes),
+        codes=space.encode(faces),
+        subjects=faces.subjects,
+        strata=None if recipe.select is None else faces.attribute(recipe.select),
+        shape=faces.shape[1:] if isinstance(space, PixelSpace) else None,
+        landmarks=faces.landmarks,
+        reference=None if reference is None else FaceModels(space.encode(reference), reference.subjects),
+        distance_codes=None if distances is None else distances.encode(faces),
+        stranger=space.draw_person if isinstance(space, FaceModelSpace) else None,
+        written=lambda codes: _written(space, codes),
     )
     return problem, space
 
@@ -243,7 +242,8 @@ def _certify(
 ) -> tuple[Release, Linkage]:
     (promise, evidence), provenance = judged, run.provenance
     secret = {**draft.secrets, **promise.measure_faces(evidence)}
-    shared = isinstance(promise, KAnonymity)  # only faces that people share can be repeated in a later release
+    k = promise.real if isinstance(promise, KAnonymity) else None
+    shared = k is not None  # only faces that people share can be repeated in a later release
     hashes, kept = encoded_once(draft.faces, keep=shared)
     stood_for = {i for source in draft.sources for i in source}
     certificate = Certificate(
@@ -289,11 +289,7 @@ def _certify(
             for i, reason in sorted(draft.withheld.items())
         ),
         kept=kept,
-        history=(
-            (PastRelease(number=1, digest=certificate.digest, k=promise.real),)
-            if isinstance(promise, KAnonymity)
-            else ()
-        ),
+        history=() if k is None else (PastRelease(number=1, digest=certificate.digest, k=k),),
     )
     return Release(draft.faces, certificate), linkage
 

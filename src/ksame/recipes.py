@@ -5,28 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ksame import methods
 from ksame.errors import UsageError, parameter_error
 from ksame.faces.faceset import FaceSet
 from ksame.heads.portrait import PortraitSpace
-from ksame.methods import (
-    Average,
-    BarMask,
-    Blackout,
-    Blur,
-    EigenReduce,
-    EpsilonKMap,
-    EpsilonMap,
-    FlipNoise,
-    Furthest,
-    KSame,
-    Method,
-    Noise,
-    Pixelate,
-    Select,
-    Threshold,
-    TMask,
-    WrongMap,
-)
 from ksame.methods.entry import METHODS, Entry, InScenes, for_scenes
 from ksame.parameters import Parameters
 from ksame.spaces import AamSpace, EigenSpace, FaceModelSpace, FaceSpace, PixelSpace
@@ -39,7 +21,7 @@ class Recipe(Parameters):
     """A method in a coding, ready to run."""
 
     name: str
-    method: Method
+    method: methods.Method
     space: FaceSpace  # the coding in which faces are replaced
     distance_space: FaceSpace | None = None  # another coding in which neighbours are sought
     select: str | None = None  # the label that is kept
@@ -105,11 +87,11 @@ def recipe(
     {'k': 3, 'grouping': 'greedy'}
     """
     entry = METHODS.choose(name, lambda entry: entry.for_sets)
-    method: Method = entry.build(**{key: value for key, value in params.items() if value is not None})
+    method: methods.Method = entry.build(**{key: value for key, value in params.items() if value is not None})
     if select is None and small_classes != "error":
         raise UsageError("Small classes come of a label that is kept; add --select, or leave --small-classes out.")
     if select is not None:
-        method = Select(method, select, small_classes)  # type: ignore[arg-type]  # checked by Select itself
+        method = methods.Select(method, select, small_classes)  # type: ignore[arg-type]  # checked there
     chosen = coding or entry.codings[0]
     if chosen not in entry.codings:
         raise parameter_error("coding", name, f"one of {', '.join(entry.codings)}", chosen)
@@ -133,7 +115,7 @@ def recipe(
 _K, _ANY = "k-anonymity", "any recogniser"
 _NEWTON, _GROSS, _TOWARDS, _SUN = "Newton 2005", "Gross 2005", "Gross 2007", "Sun 2015"
 _NONE = ("nothing", "none")
-_MEAN, _MASK = {"surrogate": "mean"}, InScenes()
+_MEAN, _MASK, _MESHED = {"surrogate": "mean"}, InScenes(), InScenes(needs_mesh=True)
 _MODELS = ("aam", "model")
 
 for _entry in (
@@ -144,7 +126,7 @@ for _entry in (
         "none; the certificate counts the real people who share it",
         "photographs or video",
         "-",
-        KSame,
+        methods.KSame,
         {"grouping": "greedy", "surrogate": "someone-else"},
         codings=(),
         scenes=InScenes(shares="a face of somebody who does not exist", judged=True),
@@ -153,14 +135,14 @@ for _entry in (
         "k-same-pixel",
         "k people share the pixel mean of their faces",
         *(_K, f"1/k, {_ANY}", "k people", _NEWTON),
-        KSame,
+        methods.KSame,
         _MEAN,
     ),
     Entry(
         "k-same-eigen",
         "k people share the mean of their eigenface projections",
         *(_K, f"1/k, {_ANY}", "k people", _NEWTON),
-        KSame,
+        methods.KSame,
         _MEAN,
         codings=("eigen",),
         equals="k-same-pixel",
@@ -169,7 +151,7 @@ for _entry in (
         "k-same-m",
         "k people share the mean of their model parameters, or somebody who does not exist",
         *(_K, f"1/k, {_ANY}", "k people; photographs", "Gross 2006"),
-        KSame,
+        methods.KSame,
         codings=("model", "aam", "portrait"),
         scenes=InScenes(shares="the mean of the group's faces", fixed={"grouping": "mdav+refine"}),
     ),
@@ -177,7 +159,7 @@ for _entry in (
         "k-same-furthest",
         "clusters get each other's mean",
         *("k-anonymity of the smallest cluster", f"1/smallest cluster, {_ANY}", "2k people", _SUN),
-        Furthest,
+        methods.Furthest,
         {"release": "centroid"},
         codings=("eigen", "pixel", *_MODELS),
         aam={"zero_first_texture": True},
@@ -188,7 +170,7 @@ for _entry in (
         "zero recognition in its own distance",
         "0 at rank 1, own distance only; falls to difference vectors",
         *("2k people, one image each", _SUN),
-        Furthest,
+        methods.Furthest,
         {"release": "shifted"},
         codings=("eigen", "pixel", *_MODELS),
         aam={"zero_first_texture": True},
@@ -197,27 +179,27 @@ for _entry in (
         "epsilon-k-map",
         "each face equally like k people",
         *("(epsilon,k)-map", "about 1/k, naive matching in its own coding", "k people in the reference", _TOWARDS),
-        EpsilonKMap,
+        methods.EpsilonKMap,
         codings=("pixel", "eigen", *_MODELS),
     ),
     Entry(
         "epsilon-map",
         "each face distorted until it is like no one",
         *("epsilon-map", "none; likelihood below epsilon", "a reference", _TOWARDS),
-        EpsilonMap,
+        methods.EpsilonMap,
     ),
     Entry(
         "wrong-map",
         "each face moved until somebody else is nearer",
         *("wrong-map", "0 at rank 1, own distance only; true person at rank 2", "2 people", _TOWARDS),
-        WrongMap,
+        methods.WrongMap,
         codings=("pixel", "eigen", *_MODELS),
     ),
     Entry(
         "average",
         "everyone gets the mean of all",
         *("k-anonymity, k = all people", f"1/n, {_ANY}", "2 people", _NEWTON),
-        Average,
+        methods.Average,
     ),
     Entry(
         "fill",
@@ -232,16 +214,16 @@ for _entry in (
         "blackout",
         "everyone gets one plain face",
         *("k-anonymity, k = all people", f"1/n, {_ANY}", "2 people", _NEWTON),
-        Blackout,
+        methods.Blackout,
         scenes=_MASK,
     ),
-    Entry("pixelate", "blocks of p x p pixels", *_NONE, "-", _NEWTON, Pixelate, scenes=_MASK),
-    Entry("blur", "Gaussian blur", *_NONE, "-", _GROSS, Blur, scenes=_MASK),
-    Entry("threshold", "black and white", *_NONE, "-", _NEWTON, Threshold, scenes=_MASK),
-    Entry("noise", "m random pixels", *_NONE, "-", _NEWTON, Noise, scenes=_MASK),
-    Entry("noise-bw", "black and white, m pixels flipped", *_NONE, "-", _NEWTON, FlipNoise, scenes=_MASK),
-    Entry("bar-mask", "bar over the eyes", *_NONE, "landmarks", _NEWTON, BarMask, scenes=InScenes(needs_mesh=True)),
-    Entry("t-mask", "bar over eyes and nose", *_NONE, "landmarks", _NEWTON, TMask, scenes=InScenes(needs_mesh=True)),
-    Entry("eigen-reduce", "first e eigenfaces only", *_NONE, "e + 1 people", "Phillips 2005", EigenReduce),
+    Entry("pixelate", "blocks of p x p pixels", *_NONE, "-", _NEWTON, methods.Pixelate, scenes=_MASK),
+    Entry("blur", "Gaussian blur", *_NONE, "-", _GROSS, methods.Blur, scenes=_MASK),
+    Entry("threshold", "black and white", *_NONE, "-", _NEWTON, methods.Threshold, scenes=_MASK),
+    Entry("noise", "m random pixels", *_NONE, "-", _NEWTON, methods.Noise, scenes=_MASK),
+    Entry("noise-bw", "black and white, m pixels flipped", *_NONE, "-", _NEWTON, methods.FlipNoise, scenes=_MASK),
+    Entry("bar-mask", "bar over the eyes", *_NONE, "landmarks", _NEWTON, methods.BarMask, scenes=_MESHED),
+    Entry("t-mask", "bar over eyes and nose", *_NONE, "landmarks", _NEWTON, methods.TMask, scenes=_MESHED),
+    Entry("eigen-reduce", "first e eigenfaces only", *_NONE, "e + 1 people", "Phillips 2005", methods.EigenReduce),
 ):
     METHODS.add(_entry)

@@ -17,9 +17,6 @@ from ksame.methods.adhoc import (
     TMask,
     at,
     cover,
-    eigen_reduce,
-    flip_noise,
-    noise,
     threshold,
 )
 
@@ -54,16 +51,16 @@ def test_threshold_is_black_and_white():
 
 
 def test_noise_hits_the_same_positions_in_every_image():
-    changed = (noise(IMAGES, 20, np.random.default_rng(1)) != IMAGES).any(axis=3)
+    changed = (Noise(20).apply(IMAGES, np.random.default_rng(1)) != IMAGES).any(axis=3)
     assert changed.sum(axis=(1, 2)).max() <= 20
     assert changed.any(axis=0).sum() <= 20
-    values = noise(IMAGES, 77, np.random.default_rng(1)) * 255
+    values = Noise(77).apply(IMAGES, np.random.default_rng(1)) * 255
     assert np.allclose(values, np.rint(values))
 
 
 def test_flip_noise_flips_exactly_m():
     flat = threshold(IMAGES, 65)
-    flipped = flip_noise(IMAGES, 65, 12, np.random.default_rng(1))
+    flipped = FlipNoise(12, 65).apply(IMAGES, np.random.default_rng(1))
     assert ((flat != flipped).any(axis=3).sum(axis=(1, 2)) == 12).all()
 
 
@@ -73,7 +70,7 @@ def test_eigen_reduce_keeps_the_first_components():
     rows = IMAGES.reshape(3, -1)
     model = PCA(1, svd_solver="full").fit(rows)
     expected = model.inverse_transform(model.transform(rows)).reshape(IMAGES.shape)
-    assert np.allclose(eigen_reduce(IMAGES, 1), expected)
+    assert np.allclose(EigenReduce(1).apply(IMAGES, RNG), expected)
 
 
 def test_masks_cover_the_landmarks_and_little_else():

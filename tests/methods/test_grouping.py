@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from ksame.arrays import members
 from ksame.errors import UsageError
 from ksame.methods import grouping
 from ksame.methods.grouping import (
@@ -16,7 +17,6 @@ from ksame.methods.grouping import (
     Neighbours,
     greedy,
     mdav,
-    members,
     partition,
     refine,
     squared_distances,

@@ -1,12 +1,10 @@
-import io
-
 import numpy as np
 import pytest
 from aam_cases import made_up_faces
 
 from ksame.errors import InputError, UsageError
 from ksame.geometry import Similarity
-from ksame.spaces.aam import AppearanceModel, Params, build
+from ksame.spaces.aam import Params, build
 
 
 @pytest.fixture(scope="module")
@@ -114,44 +112,6 @@ def test_three_points_are_enough(faces):
     assert len(model.triangles) == 1
     points = landmarks[3][[0, 4, 27]]
     np.testing.assert_allclose(model.points(model.params_from_landmarks(images[3], points)), points, atol=1e-6)
-
-
-def test_saved_and_loaded(full, tmp_path):
-    path = tmp_path / "model.npz"
-    full.save(path)
-    again = AppearanceModel.load(path)
-    for name, array in full.arrays().items():
-        np.testing.assert_array_equal(again.arrays()[name], array)
-    assert again.size == full.size
-
-
-def test_foreign_files_are_refused(full, tmp_path):
-    path = tmp_path / "model.npz"
-    path.write_bytes(b"not an archive")
-    with pytest.raises(InputError, match=r"not a readable \.npz file"):
-        AppearanceModel.load(path)
-    full.save(path)
-    path.write_bytes(path.read_bytes()[:-400])
-    with pytest.raises(InputError, match=r"not a readable \.npz file"):
-        AppearanceModel.load(path)
-    np.save(tmp_path / "model.npy", np.zeros(3))
-    with pytest.raises(InputError, match=r"not a readable \.npz file"):
-        AppearanceModel.load(tmp_path / "model.npy")
-    buffer = io.BytesIO()
-    np.savez(buffer, schema=np.array("other"))
-    buffer.seek(0)
-    with pytest.raises(InputError, match="missing"):
-        AppearanceModel.load(buffer)
-    buffer = io.BytesIO()
-    np.savez(buffer, **{**full.arrays(), "version": np.array(99)})
-    buffer.seek(0)
-    with pytest.raises(InputError, match="version 99"):
-        AppearanceModel.load(buffer)
-    buffer = io.BytesIO()
-    np.savez(buffer, **{**full.arrays(), "triangles": np.array([{"code": 1}])})
-    buffer.seek(0)
-    with pytest.raises(InputError, match="pickle"):
-        AppearanceModel.load(buffer)
 
 
 @pytest.mark.parametrize(

@@ -87,18 +87,6 @@ def test_first_texture_parameter_can_be_left_out(faces):
     np.testing.assert_array_equal(space.decode(changed), space.decode(codes))
 
 
-def test_saved_and_loaded(space, faces, tmp_path):
-    path = tmp_path / "space.npz"
-    space.save(path)
-    again = AamSpace().load(path)
-    codes = space.encode(faces)
-    np.testing.assert_array_equal(again.encode(faces), codes)
-    np.testing.assert_array_equal(again.decode(codes), space.decode(codes))
-    space.model.save(path)
-    with pytest.raises(InputError, match="space_pose"):
-        AamSpace().load(path)
-
-
 def test_what_it_cannot_do_is_said(space, faces):
     with pytest.raises(InputError, match="needs faces with landmarks"):
         AamSpace().fit(FaceSet(faces.images, faces.subjects))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import Literal
 
 import cv2
@@ -30,7 +31,7 @@ _FURTHEST = (2.0 - 2.0 * ALIKE) ** 0.5 + 1e-6  # distance of two rows of length 
 
 
 def look_alikes(faces: FaceSet) -> list[tuple[int, int]]:
-    """Return pairs of images of different subjects, each the lower index first, that are nearly one photograph."""
+    """Return the pairs (i, j), i < j, of images of different subjects that are nearly one photograph."""
     plain = small_copies(faces)
     near = {*_near(plain, plain), *_near(plain, small_copies(faces, mirrored=True))}
     return sorted((i, j) for i, j in near if faces.subjects[i] != faces.subjects[j])
@@ -39,7 +40,7 @@ def look_alikes(faces: FaceSet) -> list[tuple[int, int]]:
 def _near(ours: FloatArray, theirs: FloatArray) -> Iterator[tuple[int, int]]:
     """Yield pairs of a row of ours and a later one of theirs that correlate.
 
-    Both are laid out along the direction in which they differ most: rows further apart there cannot correlate.
+    Rows that are far apart along the direction in which they differ most cannot correlate, and are not compared.
     """
     sample = ours[:: max(1, len(ours) // _BLOCK)]
     direction = np.linalg.svd(sample - sample.mean(axis=0), full_matrices=False)[2][0]
@@ -58,7 +59,7 @@ def _near(ours: FloatArray, theirs: FloatArray) -> Iterator[tuple[int, int]]:
 
 
 def one_name_each(faces: FaceSet, names: Names, *, settled: Collection[str] = ()) -> tuple[FaceSet, tuple[str, ...]]:
-    """Return the faces with one name for each person who was found under several, and what weakens privacy, in words.
+    """Return the faces with one name for each person, and privacy warnings.
 
     Parameters
     ----------
@@ -88,8 +89,7 @@ def one_name_each(faces: FaceSet, names: Names, *, settled: Collection[str] = ()
             "--same-person."
         )
     warnings.warn(f"Taken for one person: {listed}{more}.", KsameWarning, stacklevel=3)
-    subjects = np.array(_joined(faces, pairs, kept))
-    return FaceSet(faces.images, subjects, faces.landmarks, faces.attributes, faces.names), ()
+    return replace(faces, subjects=np.array(_joined(faces, pairs, kept))), ()
 
 
 def _joined(faces: FaceSet, pairs: list[tuple[int, int]], kept: set[str]) -> list[str]:

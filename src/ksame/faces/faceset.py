@@ -37,8 +37,8 @@ class FaceSet:
     subjects : sequence of length n_faces
         Who is in each image, in their order; kept as strings. Nobody may be without a name.
     landmarks : ndarray of shape (n_faces, n_points, 2 or 3), optional
-        Points in pixel coordinates, x before y, the centre of the top left pixel at (0, 0); where a mesh gave it, a
-        third coordinate towards the viewer, in pixels too.
+        Points in pixels, x before y, the centre of the top left pixel at (0, 0); a third coordinate, where a mesh gave
+        it, grows towards the viewer.
     attributes : mapping of name to sequence of length n_faces, optional
         Labels such as gender or expression; kept as strings, a missing one as the empty string.
     names : sequence of length n_faces, optional
@@ -60,19 +60,14 @@ class FaceSet:
     def __post_init__(self) -> None:
         images = checking.pixels(self.images)
         n = len(images)
-        names = (
-            tuple(f"face {i + 1}" for i in range(n))
-            if isinstance(self.names, tuple) and not self.names
-            else tuple(str(name) for name in checking.listed(self.names, n, "names"))
-        )
+        names = [f"face {i + 1}" for i in range(n)] if isinstance(self.names, tuple) and not self.names else self.names
         attributes = {name: _read_only(values) for name, values in checking.labels(self.attributes, n).items()}
-        landmarks = None if self.landmarks is None else _read_only(checking.points(self.landmarks, n))
         frozen: dict[str, Any] = {
             "images": _read_only(images),
             "subjects": _read_only(checking.people(self.subjects, n)),
-            "landmarks": landmarks,
+            "landmarks": None if self.landmarks is None else _read_only(checking.points(self.landmarks, n)),
             "attributes": MappingProxyType(attributes),
-            "names": names,
+            "names": tuple(str(name) for name in checking.listed(names, n, "names")),
         }
         for key, value in frozen.items():
             object.__setattr__(self, key, value)
@@ -173,10 +168,7 @@ def subject_means(codes: FloatArray, subjects: Sequence[Any] | NDArray[Any]) -> 
     if len(who) == len(codes):
         return scratch.take(codes, np.argsort(index, kind="stable")), who
     means = scratch.empty((len(who), codes.shape[1]), np.float64)
-    counts = np.bincount(index)[:, None]
-    for part in scratch.blocks(len(who), scratch.row_size(means)):
-        means[part] = 0.0
+    means[:] = 0.0
     np.add.at(means, index, codes)
-    for part in scratch.blocks(len(who), scratch.row_size(means)):
-        means[part] /= counts[part]
+    means /= np.bincount(index)[:, None]
     return means, who

@@ -146,9 +146,9 @@ def _read(take: Callable[[Entry, NDArray[np.float32]], T], entry: Entry) -> T:
 
 
 class _Stack:
-    """Pictures of one size on top of one another, registered as they come where there is a template for it.
+    """Pictures of one size, registered as they come where there is a template.
 
-    Nothing is kept of pictures once a second size was seen, nor after one that cannot be registered.
+    Nothing is kept after a second size was seen, or a picture that cannot be registered.
     """
 
     def __init__(self, n: int, template: Template | None) -> None:
@@ -250,8 +250,7 @@ def _from_table(folder: Path, table: Path) -> list[Entry]:
     if not rows:
         raise InputError(f"{table}: no rows. Expected the columns file,subject and one row for each picture.")
     columns = [c for c in rows[0] if c]
-    missing = {"file", "subject"} - set(columns)
-    if missing:
+    if missing := {"file", "subject"} - set(columns):
         raise InputError(f"{table}: missing column(s) {', '.join(sorted(missing))}; found {', '.join(columns)}.")
     with_points = set(_POINT_COLUMNS) <= set(columns)
     if not with_points and set(_POINT_COLUMNS) & set(columns):
@@ -259,8 +258,8 @@ def _from_table(folder: Path, table: Path) -> list[Entry]:
     attributes = [c for c in columns if c not in {"file", "subject", *_POINT_COLUMNS}]
     entries = []
     for line, row in enumerate(rows, start=2):
-        row = {c: (row.get(c) or "").strip() if c else "" for c in row} if None not in row else row
-        if None in row or any(c not in row for c in columns) or not row["file"] or not row["subject"]:
+        too_long, row = None in row, {c: (row[c] or "").strip() for c in columns}
+        if too_long or not row["file"] or not row["subject"]:
             raise InputError(f"{table}, line {line}: expected {len(columns)} values with a file and a subject.")
         points = None
         if with_points:
@@ -276,7 +275,6 @@ def _from_table(folder: Path, table: Path) -> list[Entry]:
         if not path.resolve().is_relative_to(folder.resolve()):
             raise InputError(f"{table}, line {line}: {row['file']} lies outside {folder}.")
         entries.append(Entry(path, row["subject"], {a: row[a] for a in attributes}, points))
-    seen = {entry.path.resolve() for entry in entries}
-    if len(seen) != len(entries):
+    if len({entry.path.resolve() for entry in entries}) != len(entries):
         raise InputError(f"{table}: a file is listed twice.")
     return entries

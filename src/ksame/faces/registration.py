@@ -38,17 +38,19 @@ class Template:
 
         The default size is that of Newton et al. (2005, Example 2.1).
         """
-        for name, value in (("width", width), ("height", height)):
-            whole_number(name, "Template", value, 8, LARGEST)
-        share = ((0.27, 0.36), (0.73, 0.36), (0.5, 0.60))
-        return cls(width, height, tuple((x * (width - 1), y * (height - 1)) for x, y in share))
+        return cls._at(width, height, ((0.27, 0.36), (0.73, 0.36), (0.5, 0.60)))
 
     @classmethod
     def portrait(cls, width: int = 176, height: int = 224) -> Template:
         """Return a wider template for the same three points, in which the whole face has room, chin to hair line."""
-        tight = cls.eyes_and_nose(width, height)
-        share = ((0.34, 0.44), (0.66, 0.44), (0.5, 0.575))
-        return cls(width, height, tuple((x * (tight.width - 1), y * (tight.height - 1)) for x, y in share))
+        return cls._at(width, height, ((0.34, 0.44), (0.66, 0.44), (0.5, 0.575)))
+
+    @classmethod
+    def _at(cls, width: int, height: int, shares: tuple[tuple[float, float], ...]) -> Template:
+        """Return a template with points at shares of its width and height."""
+        for name, value in (("width", width), ("height", height)):
+            whole_number(name, "Template", value, 8, LARGEST)
+        return cls(width, height, tuple((x * (width - 1), y * (height - 1)) for x, y in shares))
 
 
 def register(image: NDArray[Any], points: ArrayLike, template: Template) -> tuple[NDArray[np.float32], Similarity]:
@@ -77,13 +79,7 @@ def register(image: NDArray[Any], points: ArrayLike, template: Template) -> tupl
     if not scale * max(source.shape[:2]) >= 1:
         raise InputError("The landmarks lie too far apart for this picture.")
     if scale < 0.5:  # a warp that shrinks samples too sparsely: smooth first
-        sigma = 0.5 * (1.0 / scale - 1.0)
-        source = cv2.GaussianBlur(source, (0, 0), sigma)
-    warped = cv2.warpAffine(
-        source,
-        transform.matrix,
-        (template.width, template.height),
-        flags=cv2.INTER_LINEAR,
-        borderMode=cv2.BORDER_REPLICATE,
-    )
+        source = cv2.GaussianBlur(source, (0, 0), 0.5 * (1.0 / scale - 1.0))
+    size = (template.width, template.height)
+    warped = cv2.warpAffine(source, transform.matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     return warped.reshape(template.height, template.width, -1).clip(0.0, 1.0), transform

@@ -12,8 +12,7 @@ def contact_sheet(faces: ByteArray, *, columns: int | None = None, gap: int = 2)
     """Lay up to ``MAX_FACES`` faces, (n, height, width, channels), out on white, by default about as wide as high."""
     shown = faces[:MAX_FACES]
     n, h, w, c = shown.shape
-    across = columns or max(1, int(np.ceil(np.sqrt(n * h / w))))
-    across = min(across, n)
+    across = min(n, columns or max(1, int(np.ceil(np.sqrt(n * h / w)))))
     down = -(-n // across)
     sheet = np.full((down * (h + gap) + gap, across * (w + gap) + gap, c), 255, dtype=np.uint8)
     for i, face in enumerate(shown):

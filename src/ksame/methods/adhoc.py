@@ -1,6 +1,6 @@
 """The masks that people use: they change the picture and promise nothing (Newton et al. 2005, section 5.3).
 
-Functions on images first, then the methods built on them. Every levelled method can also drive the epsilon-map.
+Those with levels can also drive the epsilon-map.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.arrays import FloatArray
+from ksame.arrays import FloatArray, IntArray
 from ksame.errors import InputError, whole_number
 from ksame.faces.filters import blur, pixelate
 from ksame.faces.landmarks import eyes_and_nose
@@ -38,32 +38,12 @@ def threshold(images: NDArray[Any], t: float) -> FloatArray:
     return np.repeat((grey * 255.0 > t)[..., None].astype(np.float64), images.shape[3], axis=3)
 
 
-def _positions(shape: tuple[int, ...], m: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    rows, columns = np.unravel_index(rng.choice(shape[1] * shape[2], size=m, replace=False), shape[1:3])
+def _positions(images: FloatArray, method: str, m: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Return the rows and columns of ``m`` different pixels."""
+    height, width = images.shape[1:3]
+    whole_number("m", method, m, 0, height * width)
+    rows, columns = np.unravel_index(rng.choice(height * width, size=m, replace=False), (height, width))
     return rows, columns
-
-
-def noise(images: NDArray[Any], m: int, rng: np.random.Generator) -> FloatArray:
-    """Give the same ``m`` positions of every image random values of 0 to 255."""
-    result = np.array(images, dtype=np.float64)
-    rows, columns = _positions(result.shape, m, rng)
-    result[:, rows, columns] = rng.integers(0, 256, size=(len(result), m, result.shape[3])) / 255.0
-    return result
-
-
-def flip_noise(images: NDArray[Any], t: float, m: int, rng: np.random.Generator) -> FloatArray:
-    """Threshold at ``t``, then flip the same ``m`` positions of every image."""
-    result = threshold(images, t)
-    rows, columns = _positions(result.shape, m, rng)
-    result[:, rows, columns] = 1.0 - result[:, rows, columns]
-    return result
-
-
-def eigen_reduce(images: NDArray[Any], e: int) -> FloatArray:
-    """Rebuild every image from the first ``e`` principal components of the set."""
-    rows = np.asarray(images, dtype=np.float64).reshape(len(images), -1)
-    pca = fit_pca(rows, e)
-    return pca.reconstruct(pca.project(rows)).reshape(images.shape)
 
 
 def cover(images: NDArray[Any], points: FloatArray, *, nose: bool, value: float) -> FloatArray:
@@ -90,15 +70,8 @@ def cover(images: NDArray[Any], points: FloatArray, *, nose: bool, value: float)
 
 
 def _strip(centre: FloatArray, along: FloatArray, half_height: FloatArray, half_width: float) -> FloatArray:
-    reach = along * half_width
-    return np.array(
-        [
-            centre - reach - half_height,
-            centre + reach - half_height,
-            centre + reach + half_height,
-            centre - reach + half_height,
-        ]
-    )
+    left, right = centre - along * half_width, centre + along * half_width
+    return np.array([left - half_height, right - half_height, right + half_height, left + half_height])
 
 
 @dataclass(frozen=True)
@@ -132,15 +105,12 @@ class Levelled(Protocol):
     @property
     def name(self) -> str:
         """The papers' name."""
-        ...
 
     def levels(self, shape: tuple[int, int, int]) -> Sequence[float]:
         """Return the levels from weakest to strongest for images of ``shape``."""
-        ...
 
     def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
         """Return the altered images, (n, height, width, channels)."""
-        ...
 
 
 M = TypeVar("M")
@@ -149,20 +119,11 @@ M = TypeVar("M")
 def at(method: M, level: float) -> M:
     """Return a method with the parameter that makes it stronger set to ``level``."""
     (strength,) = (spec for spec in specs(type(method)).values() if spec.level)
-    changed: M = replace(method, **{strength.name: strength.read(level)})  # type: ignore[type-var]
-    return changed
+    return replace(method, **{strength.name: strength.read(level)})  # type: ignore[type-var]
 
 
 def scaled(method: M, height: float, n_pixels: int) -> M:
-    """Return a method as strong on a face of another size as it is on the papers' faces.
-
-    Parameters
-    ----------
-    height : float
-        Of the face, in pixels.
-    n_pixels : int
-        Of the picture that is altered.
-    """
+    """Return a method as strong on a face ``height`` pixels high, in ``n_pixels``, as it is on the papers' faces."""
     changed: dict[str, float] = {}
     for spec in specs(type(method)).values():
         value = getattr(method, spec.name)
@@ -171,8 +132,7 @@ def scaled(method: M, height: float, n_pixels: int) -> M:
             changed[spec.name] = min(spec.high or value, round(value) if spec.kind is int else value)
         elif spec.grows == "area":
             changed[spec.name] = min(n_pixels, round(value * n_pixels / PAPER_PIXELS))
-    result: M = replace(method, **changed)  # type: ignore[type-var]
-    return result
+    return replace(method, **changed)  # type: ignore[type-var]
 
 
 def pixels(problem: Problem, name: str) -> FloatArray:
@@ -244,9 +204,11 @@ class Noise(AdHoc):
         return [round(share * shape[0] * shape[1]) for share in np.linspace(0.05, 1.0, 20)]
 
     def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
-        """Return noisy images."""
-        whole_number("m", self.name, self.m, 0, images.shape[1] * images.shape[2])
-        return noise(images, self.m, rng)
+        """Return images with values of 0 to 255 drawn for some pixels."""
+        result = np.array(images, dtype=np.float64)
+        rows, columns = _positions(result, self.name, self.m, rng)
+        result[:, rows, columns] = rng.integers(0, 256, size=(len(result), self.m, result.shape[3])) / 255.0
+        return result
 
 
 @dataclass(frozen=True)
@@ -258,9 +220,11 @@ class FlipNoise(AdHoc):
     name: ClassVar[str] = "noise-bw"
 
     def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
-        """Return flipped images."""
-        whole_number("m", self.name, self.m, 0, images.shape[1] * images.shape[2])
-        return flip_noise(images, self.t, self.m, rng)
+        """Return black-and-white images with some pixels flipped."""
+        result = threshold(images, self.t)
+        rows, columns = _positions(result, self.name, self.m, rng)
+        result[:, rows, columns] = 1.0 - result[:, rows, columns]
+        return result
 
 
 @dataclass(frozen=True)
@@ -276,8 +240,10 @@ class EigenReduce(AdHoc):
         return self.e + 1
 
     def apply(self, images: NDArray[Any], rng: np.random.Generator, landmarks: FloatArray | None = None) -> FloatArray:
-        """Return reconstructions."""
-        return eigen_reduce(images, self.e)
+        """Return images rebuilt from the first components of the set."""
+        rows = np.asarray(images, dtype=np.float64).reshape(len(images), -1)
+        pca = fit_pca(rows, self.e)
+        return pca.reconstruct(pca.project(rows)).reshape(images.shape)
 
 
 @dataclass(frozen=True)

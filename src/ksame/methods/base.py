@@ -20,7 +20,6 @@ from ksame.spaces.reference import FaceModels
 Stranger = Callable[[FloatArray, np.random.Generator], FloatArray]
 """From codes of some faces, (n, n_features), to the code of a person who does not exist, (n_features,)."""
 
-
 Written = Callable[[FloatArray], FloatArray]
 """From codes, (n, n_features), to what is read back from their pictures: clipped and rounded to bytes."""
 
@@ -85,18 +84,23 @@ class Problem:
         """The codes among which neighbours are sought."""
         return Neighbours(self.codes if self.distance_codes is None else self.distance_codes)
 
+    @cached_property
+    def images(self) -> dict[str, list[int]]:
+        """The faces of every subject."""
+        rows: dict[str, list[int]] = {}
+        for i, subject in enumerate(self.subjects):
+            rows.setdefault(str(subject), []).append(i)
+        return rows
+
     def take(self, rows: IntArray) -> Problem:
-        """Return the problem of some of the faces, against the same reference."""
-        return Problem(
-            self.codes[rows],
-            self.subjects[rows],
-            None if self.strata is None else self.strata[rows],
-            self.shape,
-            None if self.landmarks is None else self.landmarks[rows],
-            self.reference,
-            None if self.distance_codes is None else self.distance_codes[rows],
-            self.stranger,
-            self.written,
+        """Return the problem of some of the faces, against the same reference; labels are left out."""
+        return replace(
+            self,
+            codes=self.codes[rows],
+            subjects=self.subjects[rows],
+            strata=None,
+            landmarks=None if self.landmarks is None else self.landmarks[rows],
+            distance_codes=None if self.distance_codes is None else self.distance_codes[rows],
         )
 
 
@@ -143,46 +147,39 @@ class Method(Protocol):
     @property
     def name(self) -> str:
         """The papers' name, in lower case."""
-        ...
 
     @property
     def selectable(self) -> bool:
         """Whether people share in one another's faces, so that keeping classes apart means something."""
-        ...
 
     @property
     def aligns(self) -> bool:
         """Whether it can release one face per group and label, for a label that varies within a person."""
-        ...
 
     @property
     def promised(self) -> type[PrivacyModel]:
         """The kind of promise that every outcome makes."""
-        ...
 
     def params(self) -> dict[str, Any]:
         """Return the public parameters, ready for JSON."""
-        ...
 
     @property
     def min_subjects(self) -> int:
         """The smallest number of subjects the method can work on."""
-        ...
 
     def run(self, problem: Problem, rng: np.random.Generator, progress: Progress = silent) -> Outcome:
         """De-identify the problem's codes."""
-        ...
 
 
-def one_copy_each(n: int) -> list[tuple[int]]:
+def one_copy_each(n: int) -> list[tuple[int, ...]]:
     """Return sources in which copy i stands for face i."""
     return [(i,) for i in range(n)]
 
 
 def equal_copies(problem: Problem) -> tuple[FloatArray, NDArray[np.str_], list[tuple[int, ...]]]:
-    """Return as many faces for each person as the person with the fewest images has, by merging the others' images.
+    """Return equally many faces of everybody, by merging images of those who have more.
 
-    Faces that differ in number name people: whoever guesses the person with twelve images is right twelve times.
+    Unequal numbers name people: whoever guesses the person with twelve images is right twelve times.
 
     Returns
     -------
@@ -194,8 +191,8 @@ def equal_copies(problem: Problem) -> tuple[FloatArray, NDArray[np.str_], list[t
     """
     who, counts = np.unique(problem.subjects, return_counts=True)
     if counts.min() == counts.max():
-        return problem.codes, problem.subjects, [(i,) for i in range(len(problem))]
-    parts = [np.array_split(np.flatnonzero(problem.subjects == s), counts.min()) for s in who]
-    sources = [tuple(int(i) for i in part) for mine in parts for part in mine]
+        return problem.codes, problem.subjects, one_copy_each(len(problem))
+    parts = [part for s in who for part in np.array_split(np.flatnonzero(problem.subjects == s), counts.min())]
+    sources = [tuple(part.tolist()) for part in parts]
     codes = np.stack([problem.codes[list(rows)].mean(axis=0) for rows in sources])
     return codes, np.repeat(who, counts.min()), sources

@@ -1,4 +1,4 @@
-"""A line of the registry of methods: what a name stands for, and what it can do, as data."""
+"""The registry of methods: what a name stands for, and what it can do, as data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class InScenes:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the registry: what a name stands for, and what to tell people about it.
+    """What a name stands for, and what to tell people about it.
 
     Attributes
     ----------

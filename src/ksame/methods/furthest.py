@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, islice, permutations
 from typing import Literal
 
 import numpy as np
@@ -23,24 +23,21 @@ Test = Callable[[list[int], list[int]], float]
 """The smallest margin over the members of two clusters: positive when all of them are protected."""
 
 SAFETY = 1e-3
-"""Share of the distance between the centres by which the exact condition wants every face protected, so that rounding
-to 8 bits does not undo it."""
+"""Margin of the exact condition, as a share of the distance between centres: rounding to bytes must not undo it."""
 
-_TRIALS = 200
-"""How many ways of breaking pairs up are tried before a leftover is withheld."""
+_TRIALS = 200  # ways of breaking pairs up before a leftover is withheld
 
 
 @dataclass(frozen=True)
 class Furthest(Parameters):
     """Form pairs of clusters that are far apart, and give each the place of the other.
 
-    What is released is the centre of the other cluster for everyone in one (k-Same-furthest), or the own position
-    relative to the own centre, moved there (k-Diff-furthest, eq. 1), so that all released faces differ.
+    Everyone in a cluster becomes the centre of the other (k-Same-furthest), or is moved there by the difference of the
+    centres (k-Diff-furthest, eq. 1), so that all released faces differ.
 
     A cluster may grow while a condition holds. ``paper``: the balls round the clusters do not overlap (eq. 5).
     ``tight``: squared distance of the centres above the sum of the squared radii, enough for ``shifted`` only.
-    ``exact``: every member is checked to be nearer to somebody else than to itself; the most permissive, and the same
-    promise.
+    ``exact``: every member is nearer to somebody else than to itself; the most permissive, with the same promise.
     """
 
     k: int = parameter(5, "largest size to which a cluster grows; leftovers may join later", low=2)
@@ -94,15 +91,12 @@ class Furthest(Parameters):
         if not pairs:
             raise GuaranteeError(
                 f"{self.name}: no two clusters of two or more faces could be formed in which everyone is nearer to "
-                f"somebody "
-                "else. Try a smaller k or another coding."
+                "somebody else. Try a smaller k or another coding."
             )
         return self._outcome(problem, people, pairs, left)
 
     def _outcome(self, problem: Problem, people: Problem, pairs: list[Pair], left: list[int]) -> Outcome:
-        images: dict[str, list[int]] = {}
-        for i, subject in enumerate(problem.subjects):
-            images.setdefault(str(subject), []).append(i)
+        images = [problem.images[str(subject)] for subject in people.subjects]
         surrogates: list[FloatArray] = []
         rows: list[int] = []
         members: list[int] = []
@@ -111,8 +105,8 @@ class Furthest(Parameters):
         for number, (own, other) in enumerate(clusters):
             centre, target = people.codes[own].mean(axis=0), people.codes[other].mean(axis=0)
             if self.release == "centroid":
+                rows += [len(surrogates)] * len(own)
                 surrogates.append(target)
-                rows += [len(surrogates) - 1] * len(own)
             else:
                 rows += range(len(surrogates), len(surrogates) + len(own))
                 surrogates += list(people.codes[own] - centre + target)
@@ -129,10 +123,10 @@ class Furthest(Parameters):
         return Outcome(
             np.stack(surrogates),
             np.array(rows, dtype=np.intp),
-            [images[str(people.subjects[i])] for i in members],
+            [images[i] for i in members],
             ZeroRecognition() if self.release == "shifted" else KAnonymity(min(sizes)),
             np.array(groups, dtype=np.intp),
-            {i: reason for p in left for i in images[str(people.subjects[p])]},
+            {i: reason for person in left for i in images[person]},
             {"mean_cluster": float(np.mean(sizes)), "smallest_cluster": min(sizes), "pairs": len(pairs)},
             warnings=tuple(warnings),
         )
@@ -218,9 +212,11 @@ def _settle(points: FloatArray, pairs: list[Pair], waiting: list[int], margin: T
     """Let faces join formed pairs singly, then one on each side, then form pairs of their own, until nothing helps."""
     progress = True
     while waiting and progress:
-        progress = _join(pairs, waiting, margin)
-        progress = progress or _repair_two(pairs, waiting, margin)
-        progress = progress or _pair_up(points, pairs, waiting, margin)
+        progress = (
+            _join(pairs, waiting, margin)
+            or _join_two(pairs, waiting, margin)
+            or _pair_up(points, pairs, waiting, margin)
+        )
 
 
 def _join(pairs: list[Pair], waiting: list[int], margin: Test) -> bool:
@@ -242,27 +238,22 @@ def _join(pairs: list[Pair], waiting: list[int], margin: Test) -> bool:
     return joined
 
 
-def _repair_two(pairs: list[Pair], waiting: list[int], margin: Test) -> bool:
+def _join_two(pairs: list[Pair], waiting: list[int], margin: Test) -> bool:
     """Let two leftovers join opposite sides of one pair, where one alone would not fit."""
-    for first in waiting:
-        for second in waiting:
-            if first == second:
-                continue
-            for a, b in pairs:
-                if margin([*a, first], [*b, second]) > 0:
-                    a.append(first)
-                    b.append(second)
-                    waiting.remove(first)
-                    waiting.remove(second)
-                    return True
+    for first, second in permutations(waiting, 2):
+        for a, b in pairs:
+            if margin([*a, first], [*b, second]) > 0:
+                a.append(first)
+                b.append(second)
+                waiting.remove(first)
+                waiting.remove(second)
+                return True
     return False
 
 
 def _pair_up(points: FloatArray, pairs: list[Pair], waiting: list[int], margin: Test) -> bool:
     """Form a new pair of two and two among the leftovers."""
-    for trigger in waiting:
-        if len(waiting) < 4:
-            return False
+    for trigger in waiting if len(waiting) >= 4 else ():
         pair = _grow(points, waiting, trigger, 2, margin)
         if pair is not None:
             pairs.append(pair)

@@ -13,19 +13,18 @@ from functools import cached_property
 import numpy as np
 
 from ksame import scratch
-from ksame.arrays import FloatArray, IntArray
+from ksame.arrays import FloatArray, IntArray, members
 from ksame.errors import parameter_error
 from ksame.methods.cutting import cut
 
 STRATEGIES = ("greedy", "mdav", "greedy+refine", "mdav+refine")
 
 LEAF = 2048
-"""Faces that are grouped together, all against all; more only where k asks for it. Time and memory grow with the square
-of it, and beyond it in step with the number of faces."""
+"""Faces that are grouped all against all: up to here time and memory grow with the square of their number."""
 
 _GROUPS = 4  # that a leaf holds at least, however large k is
-_AGAIN = 0.25  # of the groups of a leaf, those that lose most, are formed again with those of other leaves
-_TILE = 256  # rows and columns of the distances that are worked on at a time: what fits into a cache
+_AGAIN = 0.25  # share of the groups of a leaf that are formed again with those of other leaves
+_TILE = 256  # rows and columns of the distances that fit into a cache
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,18 +38,18 @@ class Neighbours:
 
     @cached_property
     def distances(self) -> FloatArray:
-        """Squared distances, (n, n): only for as many faces as a leaf holds."""
+        """Squared distances, (n, n); asked for within a leaf only."""
         return squared_distances(np.asarray(self.codes, dtype=np.float64))
 
     def loss(self, labels: IntArray) -> float:
-        """Return the sum of squared distances of every face to the mean of its group; see :func:`sse`."""
+        """Return :func:`sse`, from the distances where they are known already."""
         if "distances" not in self.__dict__:
             return sse(self.codes, labels)
         inside = (self.distances[np.ix_(group, group)].sum() / (2.0 * len(group)) for group in members(labels))
-        return float(sum(inside))  # the same, from what is known already
+        return float(sum(inside))
 
     def take(self, rows: IntArray) -> Neighbours:
-        """Return some of the rows; itself where it is all of them, with the distances that are known."""
+        """Return some of the rows; where it is all of them itself, with the distances that are known."""
         return self if len(rows) == len(self) else Neighbours(scratch.doubles(self.codes, rows))
 
 
@@ -62,10 +61,8 @@ def squared_distances(codes: FloatArray) -> FloatArray:
     """
     centre = codes.mean(axis=0)
     offset = float(centre @ centre)
-    if offset > 100.0 * (float(np.vdot(codes, codes)) / len(codes) - offset):
-        codes = scratch.doubles(
-            codes, origin=centre
-        )  # an origin far from all faces would cost digits; a near one is not worth a copy
+    if offset > 100.0 * (float(np.vdot(codes, codes)) / len(codes) - offset):  # a far origin would cost digits
+        codes = scratch.doubles(codes, origin=centre)
     distances = np.asarray(codes @ codes.T)
     squares = np.diag(distances).copy()
     tiles = [slice(start, start + _TILE) for start in range(0, len(codes), _TILE)]
@@ -89,9 +86,9 @@ def squared_distances(codes: FloatArray) -> FloatArray:
 def partition(people: Neighbours, k: int, strategy: str, rng: np.random.Generator) -> IntArray:
     """Split n faces into groups of k to 2k-1.
 
-    As many faces as fit into a leaf are grouped together. More are cut into leaves of near faces first; the quarter of
-    the groups of each leaf that lose most, which are those at its borders and those of its last faces, is formed again
-    with the same quarters of all other leaves, until these fit into one leaf.
+    As many faces as fit into a leaf are grouped together. More are cut into leaves of near faces first. The quarter of
+    the groups that lose most, at the borders of each leaf, is formed again together with those of all other leaves,
+    until these fit into one leaf.
 
     Parameters
     ----------
@@ -117,8 +114,8 @@ def partition(people: Neighbours, k: int, strategy: str, rng: np.random.Generato
         leaves = cut(people.codes, rows, -(-len(rows) // leaf))
         for faces in leaves:
             near = people.take(faces)
-            found = _together(near.distances, k, strategy, rng)
-            settled = found if len(leaves) == 1 else _settled(near.codes, found)
+            formed = _together(near.distances, k, strategy, rng)
+            settled = formed if len(leaves) == 1 else _settled(near.codes, formed)
             labels[faces] = np.where(settled < 0, -1, settled + groups)
             groups += int(settled.max()) + 1
         rows = np.flatnonzero(labels < 0)
@@ -201,8 +198,7 @@ def refine(distances: FloatArray, labels: IntArray, k: int, *, sweeps: int = 100
     """
     search = _Search(distances, labels, k)
     for _ in range(sweeps):
-        exchanges = sum(search.improve(face) for face in range(len(labels)))
-        if not exchanges:
+        if not sum(search.improve(face) for face in range(len(labels))):
             break
     return search.labels
 
@@ -266,13 +262,6 @@ class _Search:
         self.labels[face] = target
 
 
-def members(labels: IntArray) -> list[IntArray]:
-    """Return the faces of every group, in the order of the groups' numbers; faces labelled -1 are in none."""
-    order = np.argsort(labels, kind="stable")
-    order = order[labels[order] >= 0]
-    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-
-
 def group_means(codes: FloatArray, labels: IntArray) -> FloatArray:
     """Return the mean row of every group, (n_groups, n_features)."""
     groups = members(labels)
@@ -286,7 +275,7 @@ def group_means(codes: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def group_losses(codes: FloatArray, labels: IntArray) -> FloatArray:
-    """Return, of every group, the sum of squared distances of its faces to their mean, (n_groups,)."""
+    """Return the sum of squared distances of the faces of every group to their mean, (n_groups,)."""
     means = group_means(codes, labels)
     losses = np.zeros(len(means))
     for rows in scratch.blocks(len(codes), codes.shape[1] * 8):

@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from ksame.arrays import FloatArray, IntArray
+from ksame.arrays import FloatArray, IntArray, members
 from ksame.errors import GuaranteeError, UsageError, parameter_error
 from ksame.methods.base import Outcome, Problem
-from ksame.methods.grouping import STRATEGIES, group_means, members, partition
+from ksame.methods.grouping import STRATEGIES, group_means, partition
 from ksame.parameters import Parameters, parameter
 from ksame.privacy.models import KAnonymity
 from ksame.progress import Progress, silent
@@ -59,12 +59,11 @@ class KSame(Parameters):
 
 def _collapsed(problem: Problem, people: Problem, labels: IntArray) -> Outcome:
     """Release one copy for each person: the mean of the subject means of its group."""
-    images = _images_of(problem)
     sizes = np.bincount(labels)
     return Outcome(
         group_means(people.codes, labels),
         labels,
-        [images[str(subject)] for subject in people.subjects],
+        [problem.images[str(subject)] for subject in people.subjects],
         KAnonymity(int(sizes.min())),
         labels,
         figures={"loss_sse": people.neighbours.loss(labels), "mean_group": float(sizes.mean())},
@@ -74,40 +73,36 @@ def _collapsed(problem: Problem, people: Problem, labels: IntArray) -> Outcome:
 def _aligned(problem: Problem, people: Problem, labels: IntArray) -> Outcome:
     """Release one copy for each person and label, for the labels that every member of the group has."""
     assert problem.strata is not None  # noqa: S101 -- the caller's branch
-    images = _images_of(problem)
+    strata = problem.strata
+    reason = "not every member of its group has this label"
     withheld: dict[int, str] = {}
     surrogates: list[FloatArray] = []
     rows: list[int] = []
     sources: list[list[int]] = []
     groups: list[int] = []
-    sizes: list[int] = []
-    for group, rows_of_group in enumerate(members(labels)):
-        found = [images[str(s)] for s in people.subjects[rows_of_group]]
-        held = [set(problem.strata[m]) for m in found]
-        common = set.intersection(*held)
+    for group, row in enumerate(members(labels)):
+        images = [problem.images[str(subject)] for subject in people.subjects[row]]
+        common = set.intersection(*(set(strata[own]) for own in images))
         for label in sorted(common):
-            matching = [[i for i in m if problem.strata[i] == label] for m in found]
-            surrogates.append(np.mean([problem.codes[m].mean(axis=0) for m in matching], axis=0))
-            rows += [len(surrogates) - 1] * len(found)
+            matching = [[i for i in own if strata[i] == label] for own in images]
+            rows += [len(surrogates)] * len(images)
+            surrogates.append(np.mean([problem.codes[own].mean(axis=0) for own in matching], axis=0))
             sources += matching
-            groups += [group] * len(found)
-        sizes.append(len(found))
-        for m in found:
-            withheld.update(
-                {i: "not every member of its group has this label" for i in m if problem.strata[i] not in common}
-            )
+            groups += [group] * len(images)
+        withheld.update({i: reason for own in images for i in own if strata[i] not in common})
     if not surrogates:
         raise GuaranteeError(
             "No group has a label that all of its members share; nothing can be released with --select."
         )
+    sizes = np.bincount(labels)
     return Outcome(
         np.stack(surrogates),
         np.array(rows, dtype=np.intp),
         sources,
-        KAnonymity(min(sizes)),
+        KAnonymity(int(sizes.min())),
         np.array(groups, dtype=np.intp),
         withheld,
-        {"mean_group": float(np.mean(sizes))},
+        {"mean_group": float(sizes.mean())},
     )
 
 
@@ -123,14 +118,6 @@ def _with_strangers(outcome: Outcome, problem: Problem, rng: np.random.Generator
         own = np.random.default_rng(seeds[int(outcome.groups[copies[0]])])
         surrogates[row] = problem.stranger(problem.codes[faces], own)
     return replace(outcome, surrogates=surrogates)
-
-
-def _images_of(problem: Problem) -> dict[str, list[int]]:
-    """Return the indices of the images of every subject."""
-    found: dict[str, list[int]] = {}
-    for i, subject in enumerate(problem.subjects):
-        found.setdefault(str(subject), []).append(i)
-    return found
 
 
 @dataclass(frozen=True)

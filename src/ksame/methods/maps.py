@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,15 +21,12 @@ from ksame.privacy.rounding import rough
 from ksame.progress import Progress, silent
 from ksame.spaces.reference import FaceModels, cross_squared_distances
 
-_ROUNDS = 40
-_SETTLED = 1e-3  # relative gap below which rounding to bytes is what is left of it
-
 PERTURBATION_PSNR = 41.0
 """Decibels between an epsilon-mapped face before and after Rand(); the paper asks for 40 or more."""
 
-
-_LARGEST = 1e6  # of a scale or a weight: squares of it stay far from where floats end
-
+_ROUNDS = 40  # of writing and equalising
+_SETTLED = 1e-3  # relative gap below which only the rounding to bytes is left
+_LARGEST = 1e6  # scale or weight: squares of it stay far from where floats end
 
 _SHARE = {"kind": float, "low": 0, "high": 1, "above": True, "below": True}
 _SCALE = {"kind": float, "low": 0, "high": _LARGEST, "above": True}
@@ -87,15 +84,14 @@ class EpsilonMap(Parameters):
         warnings = _of_uneven_counts(problem)
         if len(open_):
             warnings += (
-                f"epsilon-map: {len(open_)} of {len(images)} faces stay above epsilon = {self.epsilon:g} even at "
-                f"the strongest "
-                f"level of {self.over.name}, which was used for them.",
+                f"epsilon-map: {len(open_)} of {len(images)} faces stay above epsilon = {self.epsilon:g} even at the "
+                f"strongest level of {self.over.name}, which was used for them.",
             )
         return Outcome(
             released,
             np.arange(len(images)),
             one_copy_each(len(images)),
-            EpsilonMapPromise(self.epsilon, sigma, len(open_)),
+            replace(promise, exceptions=len(open_)),
             figures={"mean_level": float(chosen.mean()), "weak_faces": len(open_)},
             secrets={"level": chosen.tolist()},
             warnings=warnings,
@@ -116,14 +112,12 @@ def _of_uneven_counts(problem: Problem) -> tuple[str, ...]:
 class WrongMap(Parameters):
     """Move each face, by the smallest change that works, until somebody else is nearer (Definition III.8).
 
-    For a candidate model R_i and the true R_j the nearest point beyond the plane that bisects them is in closed form;
-    the candidate with the smallest change wins.
+    The nearest point beyond the plane that bisects the true model and another has a closed form; the other model with
+    the smallest change is chosen.
     """
 
     margin: float = parameter(
-        0.02,
-        "how far beyond the plane, as a share of the distance between two models",
-        **{**_SHARE, "high": 0.5},
+        0.02, "how far beyond the plane, as a share of the distance between two models", **{**_SHARE, "high": 0.5}
     )
 
     name = "wrong-map"
@@ -144,8 +138,7 @@ class WrongMap(Parameters):
         if unknown:
             raise InputError(
                 f"wrong-map needs a model of every person to be hidden; the reference has none of {len(unknown)} of "
-                f"them "
-                f"(for instance {unknown[0]}). Leave --reference out, so that the faces are their own reference."
+                f"them (for instance {unknown[0]}). Leave --reference out, so that the faces are their own reference."
             )
         codes, subjects, sources = equal_copies(problem)
         true = np.array([index[str(s)] for s in subjects], dtype=np.intp)
@@ -202,7 +195,7 @@ class EpsilonKMap(Parameters):
         return 1
 
     def run(self, problem: Problem, rng: np.random.Generator, progress: Progress = silent) -> Outcome:
-        """Solve the small system of every face."""
+        """Move every face to equal distances from its k models."""
         models = problem.models.means() if self.models == "mean" else problem.models
         people = len(np.unique(models.subjects))
         if people < self.k:
@@ -247,7 +240,7 @@ def equalise(codes: FloatArray, models: FloatArray, neighbours: IntArray, lam: f
 
     With a_j = 2 (R_j - R_1) and b_j = ‖I - R_1‖² - ‖I - R_j‖² for j = 2…k the minimiser is
     Δ = -Aᵀ (A Aᵀ + (λ/k)(Id + 1 1ᵀ))⁻¹ b: a system of k-1 unknowns whose entries are inner products of models. Faces
-    with the same neighbours share one factorisation, and all changes are one matrix product.
+    with the same neighbours share one inverse, and all changes are one matrix product.
 
     Parameters
     ----------
@@ -261,11 +254,10 @@ def equalise(codes: FloatArray, models: FloatArray, neighbours: IntArray, lam: f
     shifted = models - centre
     gram = shifted @ shifted.T
     sets, which = np.unique(neighbours, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    inverses = _inverses(gram, sets, lam)
+    inverses = _inverses(gram, sets, lam)[which.reshape(-1)]
     current = codes - centre
     for _ in range(2 if lam == 0 else 1):
-        current = current + _changes(current, shifted, sets, which, inverses)
+        current = current + _changes(current, shifted, neighbours, inverses)
     return np.asarray(current + centre)
 
 
@@ -274,8 +266,8 @@ def as_written(
 ) -> FloatArray:
     """Return codes whose k models are equally far from what is read back of them.
 
-    Pictures are clipped to black and white and rounded to bytes, which makes the distances unequal again. So each code
-    is moved by what its written picture still lacks, in turns, as in alternating projections.
+    Clipping and rounding to bytes make the distances unequal again. So each code is moved, again and again, by what its
+    written picture still lacks, as in alternating projections.
 
     Parameters
     ----------
@@ -319,16 +311,12 @@ def _inverses(gram: FloatArray, sets: IntArray, lam: float) -> FloatArray:
     return np.linalg.pinv(system, rcond=1e-12, hermitian=True)
 
 
-def _changes(
-    current: FloatArray, models: FloatArray, sets: IntArray, which: IntArray, inverses: FloatArray
-) -> FloatArray:
+def _changes(current: FloatArray, models: FloatArray, neighbours: IntArray, inverses: FloatArray) -> FloatArray:
     """Return Δ, (n, n_features)."""
-    chosen = sets[which]
-    squares = cross_squared_distances(current, models)
-    near = np.take_along_axis(squares, chosen, axis=1)
+    near = np.take_along_axis(cross_squared_distances(current, models), neighbours, axis=1)
     b = near[:, :1] - near[:, 1:]
-    solved = np.einsum("nij,nj->ni", inverses[which], b)
+    solved = np.einsum("nij,nj->ni", inverses, b)
     weights = np.zeros((len(current), len(models)))
-    np.put_along_axis(weights, chosen[:, 1:], -2.0 * solved, axis=1)
-    np.put_along_axis(weights, chosen[:, :1], 2.0 * solved.sum(axis=1, keepdims=True), axis=1)
+    np.put_along_axis(weights, neighbours[:, 1:], -2.0 * solved, axis=1)
+    np.put_along_axis(weights, neighbours[:, :1], 2.0 * solved.sum(axis=1, keepdims=True), axis=1)
     return weights @ models

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -49,8 +49,7 @@ class Select(Parameters):
         if not self.inner.selectable:
             raise UsageError(
                 f"--select keeps apart people who would share a face, but {self.inner.name} alters every face by "
-                f"itself. "
-                "Leave --select out."
+                "itself. Leave --select out."
             )
 
     @property
@@ -88,18 +87,15 @@ class Select(Parameters):
                 self._tell_aligned(problem, varying, len(outcome.withheld))
                 return outcome
             raise InputError(
-                f"The label {self.label!r} varies within a subject, and {self.inner.name} cannot align several "
-                f"images of one "
-                "person. Use a k-Same method, or a label that is the same in all images of a person."
+                f"The label {self.label!r} varies within a subject, and {self.inner.name} cannot align several images "
+                "of one person. Use a k-Same method, or a label that is the same in all images of a person."
             )
         classes, withheld, notes = self._classes(problem)
-        outcomes = []
-        for rows in classes:
-            outcomes.append(self.inner.run(replace(problem.take(rows), strata=None), rng, progress))
+        outcomes = [self.inner.run(problem.take(rows), rng, progress) for rows in classes]
         return _together(outcomes, classes, withheld, notes)
 
     def _tell_aligned(self, problem: Problem, varying: dict[str, list[str]], withheld: int) -> None:
-        """Warn where a label that ought to belong to people, or a mistyped one, made images be aligned by it."""
+        """Warn where images were aligned by a label that ought to belong to people, or by a mistyped one."""
         hints, people = _hints(problem), len(np.unique(problem.subjects))
         if not (hints or withheld or 2 * len(varying) < people):
             return
@@ -123,13 +119,13 @@ class Select(Parameters):
             return list(rows.values()), {}, ()
         listed = ", ".join(f"{v!r} ({people[v]} people)" for v in small)
         hints = _hints(problem)
-        if hints and self.small_classes != "error":
-            warnings.warn(f"Label {self.label!r}:{hints}", KsameWarning, stacklevel=4)
         if self.small_classes == "error":
             raise UsageError(
                 f"Classes of {self.label!r} with fewer than the {need} people that {self.inner.name} needs: "
                 f"{listed}. Lower k, or choose --small-classes merge or drop.{hints}"
             )
+        if hints:
+            warnings.warn(f"Label {self.label!r}:{hints}", KsameWarning, stacklevel=4)
         large = [v for v in rows if v not in small]
         if self.small_classes == "drop":
             if not large:
@@ -160,22 +156,16 @@ def _varying(problem: Problem) -> dict[str, list[str]]:
 
 
 def _hints(problem: Problem) -> str:
-    """Return, for labels that look like mistyped ones, which other label is nearest; nothing where none does.
-
-    A label is suspected where another one, ten times as frequent, is spelt nearly the same.
-    """
-    counts = Counter(str(label) for label in problem.strata) if problem.strata is not None else Counter()
-    found = []
+    """Return which labels may be mistyped: those spelt nearly like another that is ten times as frequent."""
+    assert problem.strata is not None  # noqa: S101 -- checked by run
+    counts = Counter(str(label) for label in problem.strata)
+    hints = ""
     for label, count in counts.items():
         common = {other.casefold().strip(): other for other in counts if counts[other] >= 10 * count}
-        near = get_close_matches(label.casefold().strip(), common, n=1, cutoff=0.6)
-        if near:
-            found.append(f" {label!r} occurs {_times(count)}: perhaps {common[near[0]]!r} was meant.")
-    return "".join(found)
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+        times = "once" if count == 1 else f"{count} times"
+        for near in get_close_matches(label.casefold().strip(), common, n=1, cutoff=0.6):
+            hints += f" {label!r} occurs {times}: perhaps {common[near]!r} was meant."
+    return hints
 
 
 def _together(
@@ -192,9 +182,8 @@ def _together(
             group_offset += int(outcome.groups.max()) + 1
         sources += [[int(index[i]) for i in source] for source in outcome.sources]
         withheld = {**withheld, **{int(index[i]): reason for i, reason in outcome.withheld.items()}}
-    total = sum(len(o.rows) for o in outcomes)
     names = set.intersection(*(set(o.figures) for o in outcomes))
-    figures = {name: _combine(name, outcomes, total) for name in sorted(names)}
+    figures = {name: _combine(name, outcomes) for name in sorted(names)}
     secrets = {name: [v for o in outcomes for v in o.secrets[name]] for name in outcomes[0].secrets}
     return Outcome(
         np.concatenate([o.surrogates for o in outcomes]),
@@ -209,8 +198,9 @@ def _together(
     )
 
 
-def _combine(name: str, outcomes: list[Outcome], total: int) -> float:
+def _combine(name: str, outcomes: list[Outcome]) -> float:
     values = [o.figures[name] for o in outcomes]
     if name.startswith("mean_"):
-        return sum(v * len(o.rows) for v, o in zip(values, outcomes, strict=True)) / total
+        copies = [len(o.rows) for o in outcomes]
+        return sum(v * n for v, n in zip(values, copies, strict=True)) / sum(copies)
     return min(values) if name.startswith("smallest_") else sum(values)

@@ -27,7 +27,6 @@ PROMISES: Mapping[str, type[PrivacyModel]] = {
     model.name: model for model in (KAnonymity, WrongMap, ZeroRecognition, EpsilonMap, EpsilonKMap, NoGuarantee)
 }
 
-
 LEARNED_ON = "other faces"
 """What a certificate says of a coding that was not learned on the faces it was used on."""
 
@@ -100,15 +99,14 @@ class Check(Record):
 
     @classmethod
     def of(cls, promise: PrivacyModel, *, series: bool = False) -> Check:
-        """Describe the check that every release has passed; that of a series is judged by bytes and people alone."""
-        return cls(name=promise.name, how=_OF_A_SERIES if series else _OF_ONE, passed=True)
-
-
-_OF_ONE = "on the 8-bit images, encoded again, with linkage and originals"
-_OF_A_SERIES = (
-    "on the 8-bit images of the whole series, with linkage: faces of earlier releases are repeated byte for byte, new "
-    "ones stand for newcomers only"
-)
+        """Describe the check that every release has passed; a series is judged by bytes and people alone."""
+        how = "on the 8-bit images, encoded again, with linkage and originals"
+        if series:
+            how = (
+                "on the 8-bit images of the whole series, with linkage: faces of earlier releases are repeated byte "
+                "for byte, new ones stand for newcomers only"
+            )
+        return cls(name=promise.name, how=how, passed=True)
 
 
 class Series(Record):
@@ -123,7 +121,6 @@ SEALED = (
     "A sealed vault exists: whoever has a key to it can bring back what it holds of the originals, or who became whom. "
     "Without a key it tells how many people it holds, and how much, and nothing else."
 )
-"""What a certificate says of a vault."""
 
 
 class VaultRecord(Record):
@@ -183,8 +180,8 @@ class CertificateCore(Document):
     @classmethod
     def shipped_schema(cls) -> dict[str, Any]:
         """Return the JSON Schema that ships with the package."""
-        text = files(cls.__module__.rpartition(".")[0]).joinpath("certificate.schema.json").read_text(encoding="utf-8")
-        schema: dict[str, Any] = json.loads(text)
+        room = files(cls.__module__.rpartition(".")[0])
+        schema: dict[str, Any] = json.loads(room.joinpath("certificate.schema.json").read_text(encoding="utf-8"))
         return schema
 
 

@@ -46,7 +46,7 @@ def read_document(kind: type[Model], data: bytes, what: str) -> Model:
         What it should be, such as "a valid certificate"; for the message.
     """
     try:
-        found = kind.model_validate_json(data)  # bounds the depth, so it comes first
+        document = kind.model_validate_json(data)  # bounds the depth, so it comes first
         json.loads(data, object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
@@ -54,7 +54,7 @@ def read_document(kind: type[Model], data: bytes, what: str) -> Model:
         raise InputError(f"not {what} ({where[:_SHOWN]}: {first['msg'][:_SHOWN]})") from error
     except ValueError as error:
         raise InputError(f"not {what} ({str(error)[:_SHOWN]})") from error
-    return found
+    return document
 
 
 class _Named(BaseModel):

@@ -1,4 +1,4 @@
-"""What a check found, and the checks that all certificates share: signature, files, links and empty folders."""
+"""Findings, and the checks that all certificates share: signature, files, links and empty folders."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def broken(*rules: tuple[bool, str]) -> list[str]:
 
 
 def differences(stated: Any, actual: Any, where: str = "") -> list[str]:
-    """Return where a certificate says something else than was found; rounded numbers agree.
+    """Return where a certificate differs from what was found; rounded numbers agree.
 
     Examples
     --------
@@ -92,15 +92,14 @@ def differences(stated: Any, actual: Any, where: str = "") -> list[str]:
 
 
 def agree(stated: Any, actual: Any) -> bool:
-    """Return whether a certified value is one that was found, or that one rounded to two significant digits or more.
+    """Return whether a certified value is the actual one, or that rounded to two significant digits or more.
 
     Examples
     --------
     >>> agree(0.12, 0.1234), agree(0.13, 0.1234), agree(0.2, 0.1234), agree(12, 13)
     (True, True, False, False)
     """
-    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (stated, actual))
-    if not numbers:
+    if not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (stated, actual)):
         return type(stated) is type(actual) and stated == actual
     if stated == actual or actual == 0:
         return bool(stated == actual)
@@ -133,19 +132,16 @@ def check_signature(certificate: Path, data: bytes, key: Ed25519PublicKey | None
 
 def check_files(certified: Mapping[str, str], there: Mapping[str, str]) -> list[Finding]:
     """Compare certified hashes with what lies in a folder, see :func:`contents`."""
-    missing = sorted(set(certified) - set(there))
     around = {name[:i] for name in certified for i, letter in enumerate(name) if letter == "/"}
-    added = sorted(n for n in set(there) - set(certified) if not (there[n] == FOLDER and n in around))
-    both = set(there) & set(certified)
-    changed = sorted(name for name in both if there[name] in ODD or there[name] != certified[name])
-    named = {name: f"{name} ({there[name]})" if there.get(name) in ODD else name for name in (*added, *changed)}
-    found = []
-    lists = (("missing", missing), ("added", [named[n] for n in added]), ("changed", [named[n] for n in changed]))
-    for what, names in lists:
-        listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        whole = "1 file as certified" if len(certified) == 1 else f"{len(certified)} files as certified"
-        found.append(Finding(f"no file {what}", not names, listed or whole))
-    return found
+    added = {n for n in set(there) - set(certified) if not (there[n] == FOLDER and n in around)}
+    changed = {n for n in set(there) & set(certified) if there[n] in ODD or there[n] != certified[n]}
+    whole = "1 file as certified" if len(certified) == 1 else f"{len(certified)} files as certified"
+    findings = []
+    for what, names in (("missing", set(certified) - set(there)), ("added", added), ("changed", changed)):
+        told = [f"{n} ({there[n]})" if there.get(n) in ODD else n for n in sorted(names)]
+        listed = ", ".join(told[:5]) + (f" and {len(told) - 5} more" if len(told) > 5 else "")
+        findings.append(Finding(f"no file {what}", not names, listed or whole))
+    return findings
 
 
 def check_digest(files: Mapping[str, str], digest: str) -> Finding:
@@ -155,11 +151,11 @@ def check_digest(files: Mapping[str, str], digest: str) -> Finding:
 
 
 def contents(folder: Path, only: Sequence[str] | None = None) -> dict[str, str]:
-    """Return the SHA-256 of every file below a folder, and what everything else is; ``only`` of some names in it.
+    """Return the SHA-256 of every file below a folder, and for everything else what it is.
 
-    Nothing is read through a link, and neither is a pipe or a device.
+    With ``only``, of these entries of the folder and what is below them. Links, pipes and devices are not read.
     """
-    found: dict[str, str] = {}
+    kinds: dict[str, str] = {}
     try:
         names = os.listdir(folder)  # noqa: PTH208 -- names, not paths
         waiting = names if only is None else sorted(set(names) & set(only))
@@ -168,12 +164,12 @@ def contents(folder: Path, only: Sequence[str] | None = None) -> dict[str, str]:
             path = folder / name
             mode = path.lstat().st_mode
             if stat.S_ISDIR(mode):
-                found[name] = FOLDER
+                kinds[name] = FOLDER
                 waiting += [f"{name}/{entry}" for entry in os.listdir(path)]  # noqa: PTH208
             elif stat.S_ISREG(mode):
-                found[name] = sha256_of(path)
+                kinds[name] = sha256_of(path)
             else:
-                found[name] = LINK if stat.S_ISLNK(mode) else NO_FILE
+                kinds[name] = LINK if stat.S_ISLNK(mode) else NO_FILE
     except OSError as error:
         raise InputError(f"{error.filename or folder}: cannot be read ({error.strerror}).") from error
-    return found
+    return kinds

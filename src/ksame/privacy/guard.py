@@ -1,7 +1,7 @@
 """The last look at the bytes: whatever a method promises, it must not release an original.
 
-k people who share one person's photograph are k people by the count, and (epsilon,k)-map with a large price of change
-changes nothing. No promise speaks of either, so one guard does for all of them.
+k people who share one person's photograph are k people by the count, and (epsilon,k)-map with a large weight of change
+changes nothing. No promise excludes either, so this guard does, for all methods.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame import scratch
-from ksame.arrays import ByteArray, FloatArray, IntArray
+from ksame.arrays import ByteArray, FloatArray, IntArray, members
 from ksame.faces.faceset import quantise
-from ksame.privacy.models import Evidence, copies_of, patterns
+from ksame.privacy.models import Evidence, patterns
 
 GREY_LEVELS = 2.0
 """Root mean square difference, of 255, below which a released face is an original: what saving as JPEG changes."""
 
 SHARE = 0.1
-"""Share of the distance between people in the method's own coding below which it is; people are as far apart as the
-median distance from an original to the nearest one of somebody else."""
+"""Share of the distance between people, in the method's own coding, below which a released face is an original."""
 
 
 def too_near(evidence: Evidence, originals: NDArray[Any]) -> dict[int, str]:
@@ -33,20 +32,20 @@ def too_near(evidence: Evidence, originals: NDArray[Any]) -> dict[int, str]:
     originals : ndarray of shape (n_originals, height, width, channels)
         The images themselves, in [0, 1]; bytes are compared where they have the size of the released faces.
     """
-    close = SHARE * 4.0 * evidence.originals.scale()
-    found: dict[int, str] = {}
-    for shown in copies_of(patterns(evidence.released)):
+    close = SHARE * 4.0 * evidence.originals.scale()  # a scale is a quarter of the distance between people
+    reasons: dict[int, str] = {}
+    for shown in members(patterns(evidence.released)):
         copies = shown.tolist()
         sources = np.array(sorted({i for c in copies for i in evidence.sources[c]}), dtype=np.intp)
         face, code = evidence.released[copies[0]], evidence.codes[copies[0]]
-        reason = None
         if face.shape == originals.shape[1:] and _grey_levels(originals, sources, face) < GREY_LEVELS:
             reason = f"differs from one original by less than {GREY_LEVELS:g} grey levels"
         elif _distance(evidence.originals.codes, sources, code) < close:
             reason = f"is nearer to one original than {SHARE:g} of the distance between people"
-        if reason is not None:
-            found.update(dict.fromkeys(copies, reason))
-    return found
+        else:
+            continue
+        reasons.update(dict.fromkeys(copies, reason))
+    return reasons
 
 
 def _grey_levels(originals: NDArray[Any], sources: IntArray, face: ByteArray) -> float:

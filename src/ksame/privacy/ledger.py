@@ -48,23 +48,17 @@ def default_folder() -> Path:
 
 
 class Ledger:
-    """Remembers released pictures by keyed perceptual hash.
-
-    Parameters
-    ----------
-    folder : Path or str, optional
-        Created on first use.
-    """
+    """Remembers released pictures by keyed perceptual hash, in a folder that is made on first use."""
 
     def __init__(self, folder: StrPath | None = None) -> None:
         self.folder = default_folder() if folder is None else Path(folder)
         self.file = self.folder / "released.jsonl"
 
     def prints(self, faces: FaceSet, rows: IntArray | None = None) -> tuple[str, ...]:
-        """Return the keyed hashes of every picture: the bands one after the other, then that of all its bytes.
+        """Return the keyed hashes of every picture, or of ``rows``: its bands, then that of all its bytes.
 
-        With ``rows``, of these pictures only. Raises OSError when no key can be made, where there is no ledger yet.
-        Raises InputError when there is, or may be, a ledger whose key is gone or cannot be read.
+        Raises OSError where there is no ledger yet and no key can be made, and InputError where there is, or may be, a
+        ledger whose key is gone or cannot be read.
         """
         try:
             key = self._key()
@@ -75,17 +69,17 @@ class Ledger:
         seed = int.from_bytes(blake2b(b"directions", key=key).digest(), "big")
         directions = np.random.default_rng(seed).standard_normal((_PATCH.width * _PATCH.height, _BANDS * _BITS))
         wanted = np.arange(len(faces)) if rows is None else rows
-        found: list[str] = []
+        prints: list[str] = []
         for part in scratch.blocks(len(wanted), scratch.row_size(faces.images) + 8 * len(directions)):
             some = faces.take(wanted[part])
             bits = (_patches(some) @ directions > 0).reshape(len(some), _BANDS, _BITS)
             words = bits @ (1 << np.arange(_BITS))
-            found += (
+            prints += (
                 "".join(_hash(b"%d %d" % (band, word), key, _TOKEN) for band, word in enumerate(row))
                 + _hash(face.tobytes(), key, _EXACT)
                 for row, face in zip(words, quantise(some.images), strict=True)
             )
-        return tuple(found)
+        return tuple(prints)
 
     def earlier(self, prints: Sequence[str], digest: str) -> int:
         """Return how many of these pictures are in a release other than the one with this digest.
@@ -127,10 +121,8 @@ class Ledger:
         """Tell whether there surely is no ledger; one that cannot be looked for may be there."""
         try:
             self.file.lstat()
-        except (FileNotFoundError, NotADirectoryError):
-            return True
-        except OSError:
-            pass
+        except OSError as error:
+            return isinstance(error, (FileNotFoundError, NotADirectoryError))
         return False
 
     def _key(self) -> bytes:
@@ -156,7 +148,7 @@ _NEXT = (
 
 
 def _record(line: str) -> dict[str, Any] | None:
-    """Return what a line says, or None where it says nothing that can be understood."""
+    """Return what a line says, or None where it is damaged."""
     try:
         record = json.loads(line)
         good = isinstance(record["release"], str) and all(
@@ -172,10 +164,7 @@ def _hash(content: bytes, key: bytes, digits: int) -> str:
 
 
 class _Bands:
-    """Pictures by their bands, sorted in each: who shares how many bands with another is found without a search.
-
-    Pictures that ksame 0.1 remembered have no bands, and are known by all their bytes only.
-    """
+    """Pictures sorted by each band, so that those that share one with another are looked up at once."""
 
     def __init__(self, pictures: Sequence[str]) -> None:
         words = np.array([_words(picture) for picture in pictures], dtype=np.uint16).reshape(-1, _BANDS)
@@ -184,7 +173,7 @@ class _Bands:
         self._starts = [np.searchsorted(np.sort(column), every).astype(np.int32) for column in words.T]
 
     def know(self, picture: str) -> bool:
-        """Tell whether enough bands of some picture are those of this one."""
+        """Tell whether some picture shares enough bands with this one."""
         sharing = []
         for order, starts, word in zip(self._order, self._starts, _words(picture), strict=True):
             end = len(order) if word + 1 == len(starts) else starts[word + 1]
@@ -200,7 +189,7 @@ def _words(bands: str) -> list[int]:
 def _patches(faces: FaceSet) -> FloatArray:
     """Return the middle of every face, 32 x 32 grey values in rows, without its light: zero mean, unit length.
 
-    Where no landmarks are known, or none that tell eyes and nose, a face is taken as registered by them.
+    A face without landmarks of eyes and nose is taken as registered by them.
     """
     _, height, width, _ = faces.shape
     points: NDArray[Any] = np.array([Template.eyes_and_nose(max(8, width), max(8, height)).points] * len(faces))

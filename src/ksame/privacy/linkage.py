@@ -75,10 +75,7 @@ Table = TypeVar("Table", bound=LinkTable)
 
 
 def read_table(path: Path, *kinds: type[Table]) -> Table:
-    """Read a link table of one of several kinds.
-
-    Raises InputError when it is none of them.
-    """
+    """Read a link table of one of several kinds; InputError when it is none of them."""
     data = read_bytes(path, "the link table")  # once: it may come through a pipe
     if data.startswith(_SEALED):
         raise InputError(f"{path}: it is sealed. Open it first: ksame vault open {path} --identity KEY -o link.json")
@@ -125,12 +122,12 @@ class Linkage(LinkTable):
 
         Raises InputError when a file is missing or is not the one that was released.
         """
-        known = {key: _opened(key, text) for key, text in self.kept.items()}
-        missing = [face.released for face in self.faces if face.face not in known]
+        pictures = [_opened(key, text) for key, text in self.kept.items()]
+        numbers = {key: i for i, key in enumerate(self.kept)}
+        missing = [face.released for face in self.faces if face.face not in numbers]
         if missing:
             raise InputError(f"The link table does not hold the face {missing[0]}; use the copy that was written.")
-        numbers = {key: i for i, key in enumerate(known)}
-        return scratch.take(np.stack(list(known.values())), [numbers[str(face.face)] for face in self.faces])
+        return scratch.take(np.stack(pictures), [numbers[str(face.face)] for face in self.faces])
 
     def before(self) -> Linkage | None:
         """Return what this release was added to; None for the first of a series."""
@@ -169,7 +166,7 @@ def sealed(file: bytes) -> str:
 
 
 def _opened(key: str, text: str) -> ByteArray:
-    """Return the pixels of a sealed file; anything but the bytes that were sealed is refused."""
+    """Return the pixels of a sealed file; refuse other bytes than those that were sealed."""
     try:
         data = b64decode(text, validate=True)
     except (binascii.Error, ValueError):

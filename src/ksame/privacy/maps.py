@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ksame.arrays import FloatArray
 from ksame.privacy.models import FACE_ONLY, Bound, Evidence, PrivacyModel, Violation
@@ -18,7 +17,7 @@ from ksame.privacy.rounding import rough_down, rough_up
 from ksame.spaces.reference import FaceModels
 
 _CHANCE = 1e-3
-"""How rarely so many faces are named by luck that the claim of 1/k is dropped."""
+"""The claim of 1/k is dropped where luck names as many faces more rarely than this."""
 
 _OWN_DISTANCE = (
     "Nothing is claimed for other recognisers: a deep network does not measure this distance and may name every face."
@@ -179,13 +178,10 @@ class EpsilonKMap(PrivacyModel):
 
     k: int
     sigma: float  # scale of the likelihood from which the posterior over the k models is formed
-    models: Literal["mean", "images"] = "mean"  # {"mean", "images"}: what stands for a person
-    # largest squared difference between two of the k posteriors that is allowed; only reported when None
-    epsilon: float | None = None
-    gap: float = 0.02  # largest difference between the k distances that is allowed, as a share of their mean
-    # whether naive matching finds the true person about once in k. Not where equality was given up for less change,
-    # nor where the bytes show otherwise
-    even: bool = True
+    models: Literal["mean", "images"] = "mean"  # what stands for a person
+    epsilon: float | None = None  # largest squared difference allowed between two of the k posteriors; any when None
+    gap: float = 0.02  # largest difference allowed between the k distances, as a share of their mean
+    even: bool = True  # whether naive matching is expected to find the true person about once in k
 
     name: ClassVar[str] = "(epsilon,k)-map"
     per_face: ClassVar[bool] = True
@@ -218,19 +214,20 @@ class EpsilonKMap(PrivacyModel):
             f"own coding differ by at most {100 * self.gap:g} %{limit}): it looks like everyone."
         )
 
-    def distances(self, evidence: Evidence) -> tuple[FloatArray, NDArray[np.str_]]:
-        """Return for every face the distances to its k models and whose they are, (n, k) each."""
-        models = evidence.models.means() if self.models == "mean" else evidence.models
+    def _people(self, evidence: Evidence) -> FaceModels:
+        return evidence.models.means() if self.models == "mean" else evidence.models
+
+    def distances(self, evidence: Evidence) -> FloatArray:
+        """Return the distances of every face to its k models, (n, k)."""
+        models = self._people(evidence)
         row = {key: i for i, key in enumerate(models.keys)}
-        near = np.array([[row[key] for key in keys] for keys in evidence.secrets["neighbours"]], dtype=np.intp)
-        apart = np.stack(
-            [np.linalg.norm(models.codes[n] - c, axis=1) for n, c in zip(near, evidence.codes, strict=True)]
-        )
-        return apart, models.subjects[near]
+        near = ([row[key] for key in keys] for keys in evidence.secrets["neighbours"])
+        pairs = zip(near, evidence.codes, strict=True)
+        return np.stack([np.linalg.norm(models.codes[rows] - code, axis=1) for rows, code in pairs])
 
     def reached(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
         """Return for every face the epsilon reached and the largest gap relative to the mean distance, (n,) each."""
-        distances, _ = self.distances(evidence)
+        distances = self.distances(evidence)
         scores = -(distances**2) / (2.0 * self.sigma**2) if self.sigma > 0 else np.zeros_like(distances)
         posterior = np.exp(scores - scores.max(axis=1, keepdims=True))
         posterior /= posterior.sum(axis=1, keepdims=True)
@@ -241,17 +238,18 @@ class EpsilonKMap(PrivacyModel):
         """Compare the distances and posteriors of the k models of each face."""
         epsilons, gaps = self.reached(evidence)
         wide = f"its {self.k} distances differ by more than {100 * self.gap:g} %"
-        found = [Violation(int(i), wide) for i in np.flatnonzero(gaps > self.gap)]
+        violations = [Violation(int(i), wide) for i in np.flatnonzero(gaps > self.gap)]
         if self.epsilon is not None:
             unlike = f"its k posteriors differ by more than epsilon = {self.epsilon:g}"
-            found += [Violation(int(i), unlike) for i in np.flatnonzero((epsilons > self.epsilon) & (gaps <= self.gap))]
-        return found
+            above = np.flatnonzero((epsilons > self.epsilon) & (gaps <= self.gap))
+            violations += [Violation(int(i), unlike) for i in above]
+        return violations
 
     def settled(self, evidence: Evidence) -> EpsilonKMap:
-        """Claim no chance of 1/k where the nearest of all models is the true person far more often than that."""
+        """Drop the claim of 1/k where the true person's model is nearest far more often than that."""
         from scipy.stats import binom
 
-        models = evidence.models.means() if self.models == "mean" else evidence.models
+        models = self._people(evidence)
         known = np.isin(evidence.subjects, models.subjects)
         nearest = models.subjects[models.distances(evidence.codes).argmin(axis=1)]
         n, own = int(known.sum()), int((nearest == evidence.subjects)[known].sum())

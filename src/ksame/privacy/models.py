@@ -1,6 +1,6 @@
-"""What is promised: privacy models that know their bound, check it on what was released, and say it in plain words.
+"""Privacy models: each knows its bound, checks it on released bytes, and says it in plain words.
 
-A model judges released bytes and who they stand for. It never learns which method made them.
+A model judges bytes and whom they stand for. It never learns which method made them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.arrays import ByteArray, FloatArray
+from ksame.arrays import ByteArray, FloatArray, IntArray, members
 from ksame.errors import parameter_error
 from ksame.spaces.reference import FaceModels
 
@@ -25,20 +25,17 @@ FACE_ONLY = (
 
 @dataclass(frozen=True)
 class Bound:
-    """The largest share of faces an attacker can name, and against which attacker that holds.
+    """The largest share of faces that an attacker can name."""
 
-    ``value`` is None where nothing is bounded.
-    """
-
-    value: float | None
-    scope: str
+    value: float | None  # None where nothing is bounded
+    scope: str  # against which attacker it holds
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A released face, or the release as a whole (``face`` None), that breaks the promise."""
+    """How a release breaks its promise."""
 
-    face: int | None
+    face: int | None  # the released face that does; None for the release as a whole
     reason: str
 
 
@@ -56,7 +53,7 @@ class Evidence:
 
     @classmethod
     def of_bytes(cls, released: ByteArray, subjects: Sequence[str]) -> Evidence:
-        """Return evidence of bytes and people alone, which is all that k-anonymity is judged on."""
+        """Return what k-anonymity is judged on: bytes and people."""
         n = len(released)
         nothing = FaceModels(np.zeros((1, 1)), np.array([""]))
         return cls(released, np.array(subjects), [()] * n, np.zeros((n, 1)), nothing, nothing)
@@ -67,9 +64,9 @@ class PrivacyModel(ABC):
 
     name: ClassVar[str]
     per_face: ClassVar[bool]
-    """Whether a face that breaks the promise can be withheld without touching the promise made to the others."""
+    """Whether a face that breaks the promise can be withheld, and the promise to the others still holds."""
     limits: ClassVar[tuple[str, ...]]
-    """What a reader might believe, and should not, where it does not depend on the parameters."""
+    """What is not promised, whatever the parameters."""
 
     def params(self) -> dict[str, Any]:
         """Return the public parameters, ready for JSON."""
@@ -115,21 +112,15 @@ class PrivacyModel(ABC):
         return f"{self.statement()}\nRisk of recognition: {worth}; {bound.scope}.\nNot promised:\n{limits}"
 
 
-def patterns(released: ByteArray) -> NDArray[np.intp]:
-    """Number the distinct byte patterns: equal numbers for released faces that are equal in every byte."""
+def patterns(released: ByteArray) -> IntArray:
+    """Number the distinct faces: equal numbers where every byte is equal."""
     numbers: dict[bytes, int] = {}
     return np.array([numbers.setdefault(digest, len(numbers)) for digest in digests(released)], dtype=np.intp)
 
 
 def digests(faces: ByteArray) -> list[bytes]:
-    """Return the SHA-256 of the bytes of every face: equal for equal faces, and as good as only for them."""
+    """Return the SHA-256 of the bytes of every face."""
     return [sha256(face.tobytes()).digest() for face in faces]
-
-
-def copies_of(pattern: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """Return, for every pattern in the order of their numbers, the faces that show it."""
-    order = np.argsort(pattern, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(pattern[order])) + 1)
 
 
 @dataclass(frozen=True)
@@ -137,8 +128,7 @@ class KAnonymity(PrivacyModel):
     """Every released face stands for at least ``k`` people alike (Newton et al. 2005, Theorems 1 and 2)."""
 
     k: int  # how many people share each released face
-    # how many of them exist; people drawn from a model add no anonymity. The bound rests on this number
-    k_real: int | None = None
+    k_real: int | None = None  # how many of them exist: only these count for the bound; all when None
 
     name: ClassVar[str] = "k-anonymity"
     per_face: ClassVar[bool] = False
@@ -190,24 +180,22 @@ class KAnonymity(PrivacyModel):
 
     def check(self, evidence: Evidence) -> list[Violation]:
         """Count the people behind each byte pattern, and the copies each of them has."""
-        found = []
-        for copies in copies_of(patterns(evidence.released)):
+        violations = []
+        for copies in members(patterns(evidence.released)):
             _, counts = np.unique(evidence.subjects[copies], return_counts=True)
+            most, total = counts.max(), counts.sum()
             if len(counts) < self.real:
-                found.append(Violation(int(copies[0]), f"stands for {len(counts)} people, fewer than k = {self.real}"))
-            elif counts.max() * self.real > counts.sum():
-                found.append(
-                    Violation(
-                        int(copies[0]),
-                        f"one of its people has {counts.max()} of the {counts.sum()} copies, more than 1/{self.real}",
-                    )
-                )
-        return found
+                reason = f"stands for {len(counts)} people, fewer than k = {self.real}"
+            elif most * self.real > total:
+                reason = f"one of its people has {most} of the {total} copies, more than 1/{self.real}"
+            else:
+                continue
+            violations.append(Violation(int(copies[0]), reason))
+        return violations
 
     def measure(self, evidence: Evidence) -> dict[str, float]:
-        """Return the size of the smallest group and the number of distinct faces."""
-        shared = copies_of(patterns(evidence.released))
-        sizes = [len(np.unique(evidence.subjects[copies])) for copies in shared]
+        """Return how many people share a face, at least and at most, and the number of distinct faces."""
+        sizes = [len(np.unique(evidence.subjects[copies])) for copies in members(patterns(evidence.released))]
         return {"smallest_group": min(sizes), "largest_group": max(sizes), "distinct_faces": len(sizes)}
 
 

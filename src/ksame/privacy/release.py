@@ -67,23 +67,17 @@ def face_name(index: int) -> str:
 
 
 def release_order(faces: ByteArray, rows: IntArray | None = None) -> list[int]:
-    """Return the order of release: by the hash of their bytes, which tells nothing of the order of the originals.
-
-    With ``rows``, copy i shows the face ``rows[i]``.
-    """
+    """Return the order of release, by the hash of the bytes; with ``rows``, copy i shows the face ``rows[i]``."""
     keys = digests(faces)
     shown = range(len(faces)) if rows is None else rows.tolist()
     return sorted(range(len(shown)), key=lambda i: keys[shown[i]])
 
 
 def encoded_files(faces: ByteArray) -> Iterator[tuple[str, bytes]]:
-    """Yield the picture files of a release with their names, one after the other.
-
-    Equal faces follow one another in a release, and are compressed once.
-    """
+    """Yield the picture files of a release with their names."""
     before, data = None, b""
     for i, face in enumerate(faces):
-        if before is None or not np.array_equal(face, before):
+        if before is None or not np.array_equal(face, before):  # equal faces follow one another
             before, data = face, encode_png(face)
         yield face_name(i), data
     yield SHEET, encode_png(contact_sheet(faces))
@@ -103,9 +97,7 @@ def encoded_once(faces: ByteArray, *, keep: bool) -> tuple[dict[str, str], dict[
 def write_release(
     release: Release, folder: StrPath, *, force: bool = False, key: Ed25519PrivateKey | None = None
 ) -> None:
-    """Write a release folder.
-
-    Everything goes to a temporary folder beside it first, is read back and compared, and is renamed in one step.
+    """Write a release folder: under another name first, read back and compared, then renamed in one step.
 
     Raises
     ------
@@ -142,10 +134,7 @@ def _remember(release: Release) -> None:
 
 
 def compared(release: Release, linkage: Linkage, faces: FaceSet, after: Linkage | None) -> Release:
-    """Warn where pictures are in a release that this one does not continue, and let these be remembered.
-
-    Only pictures that a face stands for count: who waits was not released.
-    """
+    """Warn where released pictures are in an earlier release that this one does not continue; add their prints."""
     shown = {source for face in linkage.faces for source in face.sources}
     ours = np.flatnonzero([name in shown for name in faces.names])
     if not len(ours):  # of a series whose people have all left
@@ -158,9 +147,8 @@ def compared(release: Release, linkage: Linkage, faces: FaceSet, after: Linkage 
         return release
     if release.certificate.promise.model == KAnonymity.name:
         known = frozenset() if after is None else after.people
-        new = [one for one, subject in zip(prints, faces.subjects[ours], strict=True) if str(subject) not in known]
-        seen = ledger.earlier(new, release.certificate.digest)
-        if seen:
+        new = [p for p, subject in zip(prints, faces.subjects[ours], strict=True) if str(subject) not in known]
+        if seen := ledger.earlier(new, release.certificate.digest):
             note = (
                 f"{seen} of {len(faces)} pictures are part of an earlier release made on this machine. If both are "
                 "published, their groups can be intersected; continue the earlier release with --after LINKAGE."
@@ -184,9 +172,9 @@ def require_free(folder: Path, *, force: bool) -> None:
 
 
 def read_release(folder: StrPath) -> tuple[Release, dict[str, str]]:
-    """Read a release folder: the release, and the SHA-256 of all other files there by name.
+    """Read a release folder: the release, and what lies there besides the certificate and its signature.
 
-    Links and folders are among them, see :func:`ksame.privacy.findings.contents`.
+    The latter is the SHA-256 of files by name, or what else they are, see :func:`ksame.privacy.findings.contents`.
 
     Raises
     ------
@@ -203,7 +191,7 @@ def read_release(folder: StrPath) -> tuple[Release, dict[str, str]]:
 
 
 def read_faces(folder: Path, hashes: Mapping[str, str]) -> ByteArray:
-    """Return the faces of a release in the order of their names; ``hashes`` tell what lies there, links are not read.
+    """Return the faces of a release in the order of their names; of the names in ``hashes``, links are not read.
 
     Raises
     ------
@@ -211,18 +199,17 @@ def read_faces(folder: Path, hashes: Mapping[str, str]) -> ByteArray:
         When a file is no picture, or they are not of one size.
     """
     names = [name for name in sorted(hashes) if name.startswith("faces/") and hashes[name] not in ODD]
-    faces: ByteArray | None = None
-    several = False
+    unequal = InputError(f"{folder}: expected released faces of one size in faces/, found {len(names)} files.")
+    if not names:
+        raise unequal
     for i, name in enumerate(names):
         try:
             face = decode_png((folder / name).read_bytes())
         except InputError as error:
             raise InputError(f"{folder / name}: {error}") from error
-        if faces is None:
-            faces = scratch.empty((len(names), *face.shape), np.uint8)
-        several = several or face.shape != faces.shape[1:]
-        if not several:
-            faces[i] = face
-    if faces is None or several:
-        raise InputError(f"{folder}: expected released faces of one size in faces/, found {len(names)} files.")
+        if i == 0:
+            faces: ByteArray = scratch.empty((len(names), *face.shape), np.uint8)
+        if face.shape != faces.shape[1:]:
+            raise unequal
+        faces[i] = face
     return faces

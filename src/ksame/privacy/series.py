@@ -1,8 +1,7 @@
-"""A series of releases: people join and leave over the years, and no two releases together tell more than one.
+"""A series of releases: people join and leave, and no two releases together tell more than one.
 
-The rule: a later release repeats every face of the earlier ones, byte for byte and in as many copies, and adds faces
-that only newcomers share. So it is a function of what is public already and of the newcomers. Who stayed and who left
-changes no byte of it: there is nothing to subtract and nothing to intersect.
+A later release repeats every face of the earlier ones, byte for byte and in as many copies, and adds faces that only
+newcomers share. Who stayed and who left changes no byte of it: there is nothing to subtract and nothing to intersect.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ NEWER = "the face of this person is repeated from an earlier release; newer pict
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Faces given for a later release: of newcomers, and pictures of people released before that no face stands for."""
+    """Faces given for a later release."""
 
     newcomers: FaceSet | None
-    unused: tuple[WithheldFace, ...]
+    unused: tuple[WithheldFace, ...]  # newer pictures of people who were released before
 
 
 def split(faces: FaceSet, after: Linkage) -> Split:
@@ -96,14 +95,11 @@ def continued(
         software=software("numpy"),
         series=Series(number=number, repeated=len(after.faces), after=after.release_digest),
     )
-    names = [face_name(i) for i in range(len(linked))]
+    names = [{"released": face_name(i), "face": hashes[face_name(i)]} for i in range(len(linked))]
     return Release(images, certificate), Linkage(
         release_digest=digest,
         seed=after.seed if added is None else added[1].seed,
-        faces=tuple(
-            face.model_copy(update={"released": name, "face": hashes[name]})
-            for face, name in zip(linked, names, strict=True)
-        ),
+        faces=tuple(face.model_copy(update=new) for face, new in zip(linked, names, strict=True)),
         withheld=tuple(waiting),
         kept=kept,
         history=(*after.history, PastRelease(number=number, digest=digest, k=k)),
@@ -124,10 +120,8 @@ def _joined(
             f"{release.faces.shape[1:]}. Register them to one size with --size."
         )
     first = 1 + max((face.group for face in linked if face.group is not None), default=-1)
-    new = [
-        face.model_copy(update={"since": number, "group": None if face.group is None else face.group + first})
-        for face in linkage.faces
-    ]
+    groups = (None if face.group is None else face.group + first for face in linkage.faces)
+    new = [f.model_copy(update={"since": number, "group": g}) for f, g in zip(linkage.faces, groups, strict=True)]
     together = scratch.empty((len(images) + len(release.faces), *images.shape[1:]), np.uint8)
     together[: len(images)], together[len(images) :] = images, release.faces
     return together, [*linked, *new], min(k, promise.real)

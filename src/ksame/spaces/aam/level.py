@@ -104,8 +104,7 @@ class Level:
     def directions(self) -> FloatArray:
         """Scaling, rotation and two shifts of the base, then shape modes: (n_directions, n_points, 2).
 
-        The four similarities are written as four more orthonormal modes (Matthews and Baker 2004, section
-        4.2).
+        The four similarities are written as four more orthonormal modes (Matthews and Baker 2004, section 4.2).
         """
         centred = self.warp.base - self.warp.base.mean(axis=0)
         turned = np.stack([-centred[:, 1], centred[:, 0]], axis=1)
@@ -159,10 +158,9 @@ class Level:
     def compose(self, points: FloatArray, step: FloatArray) -> FloatArray:
         """Compose the warp to ``points`` with the warp that moves each point of the base by ``step``.
 
-        A point of the base that has moved is taken along by the affine maps of the triangles around it,
-        averaged by area (Matthews and Baker 2004, section 4.1.2). A triangle that has folded over or
-        collapsed, as lips and lids do, has no map worth following; there the pose of the whole face counts
-        instead.
+        A point of the base that has moved is taken along by the affine maps of the triangles around it, averaged by
+        area (Matthews and Baker 2004, section 4.1.2). A triangle that has folded over or collapsed, as lips and lids
+        do, has no map worth following; there the pose of the whole face counts instead.
         """
         average, corners = self._corners
         maps = np.einsum("tkc,tki->tci", points[self.warp.triangles], corners)

@@ -5,13 +5,9 @@ Gross et al. 2006, section 4.2; Matthews and Baker 2004, section 2.
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import cv2
 import numpy as np
@@ -21,9 +17,6 @@ from ksame.arrays import FloatArray, IntArray
 from ksame.errors import InputError, parameter_error
 from ksame.geometry import Similarity
 from ksame.spaces.aam.warp import FloatImage, PiecewiseAffine, as_float
-
-SCHEMA = "ksame.appearance-model"
-VERSION = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +52,7 @@ class AppearanceModel:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray):
-                # One memory layout, so that a model read from a file gives the same bits as the one written.
-                array = np.ascontiguousarray(value).view()
+                array = np.ascontiguousarray(value).view()  # one memory layout gives the same bits
                 array.flags.writeable = False
                 object.__setattr__(self, name, array)
         points, pixels, channels = len(self.mean_shape), *self.mean_texture.shape
@@ -166,55 +158,6 @@ class AppearanceModel:
     def _check_channels(self, image: NDArray[Any]) -> None:
         if image.ndim != 3 or image.shape[2] != self.channels:
             raise InputError(f"Expected an image of shape (height, width, {self.channels}). Got {image.shape}.")
-
-    # Storage: plain arrays, nothing that runs code when it is read
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return everything as named arrays, ready for :func:`numpy.savez`."""
-        fields = {name: np.asarray(getattr(self, name)) for name in self.__dataclass_fields__}
-        return {"schema": np.array(SCHEMA), "version": np.array(VERSION), **fields}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> AppearanceModel:
-        """Rebuild a model from what :meth:`arrays` returned."""
-        names = set(cls.__dataclass_fields__)
-        missing = sorted((names | {"schema", "version"}) - set(arrays))
-        if missing:
-            raise InputError(f"Not an appearance model: {', '.join(missing)} missing.")
-        schema, version = str(arrays["schema"]), int(arrays["version"])
-        if (schema, version) != (SCHEMA, VERSION):
-            raise InputError(f"Expected {SCHEMA} version {VERSION}. Got {schema} version {version}.")
-        values: dict[str, Any] = {name: arrays[name] for name in names}
-        height, width = (int(side) for side in values["size"])
-        values["size"] = (height, width)
-        for name in ("shape_total", "texture_total"):
-            values[name] = float(values[name])
-        for name in ("mean_texture", "texture_modes"):
-            values[name] = np.asarray(values[name], dtype=np.float32)
-        return cls(**values)
-
-    def save(self, file: Path | BinaryIO) -> None:
-        """Write the model as a compressed ``.npz`` file."""
-        np.savez_compressed(file, **self.arrays())  # type: ignore[arg-type]
-
-    @classmethod
-    def load(cls, file: Path | BinaryIO) -> AppearanceModel:
-        """Read a model that :meth:`save` wrote; pickled content is refused."""
-        return cls.from_arrays(read_arrays(file))
-
-
-def read_arrays(file: Path | BinaryIO) -> dict[str, NDArray[Any]]:
-    """Read all arrays of an ``.npz`` file; pickled content is refused."""
-    try:
-        if isinstance(file, Path):
-            with file.open("rb") as handle:  # closed even where NumPy gives up half-way
-                return read_arrays(handle)
-        archive = np.load(file, allow_pickle=False)
-        return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{file}: not a readable .npz file ({error}).") from error
 
 
 def paint(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ksame.arrays import FloatArray
 from ksame.errors import InputError
@@ -16,17 +13,16 @@ from ksame.faces.faceset import FaceSet
 from ksame.geometry import Similarity
 from ksame.parameters import Parameters
 from ksame.spaces.aam.build import build
-from ksame.spaces.aam.model import AppearanceModel, Params, read_arrays
+from ksame.spaces.aam.model import AppearanceModel, Params
 
 
 @dataclass(frozen=True, eq=False)
 class AamSpace(Parameters):
     """Parameters of an Active Appearance Model (Gross et al. 2006, section 4.2).
 
-    A code is the shape parameters times a weight, then the texture parameters. The weight is the square
-    root of texture variance over shape variance, so that both count alike in a distance (Cootes, Edwards
-    and Taylor 2001, section 2.1). Pose is not part of a code: faces are decoded where the training faces
-    lie on average, on a plain background.
+    A code is the shape parameters times a weight, then the texture parameters. The weight is the square root of texture
+    variance over shape variance, so that both count alike in a distance (Cootes, Edwards and Taylor 2001, section 2.1).
+    Pose is not part of a code: faces are decoded where the training faces lie on average, on a plain background.
     """
 
     # a number of modes, a share of the variance to keep, or all
@@ -52,14 +48,8 @@ class AamSpace(Parameters):
         """Build the appearance model from ``faces``, which need landmarks."""
         points = _landmarks(faces)
         model = build(faces.images, points, shape=self.shape, texture=self.texture, width=self.width)
-        return self.with_model(model, Similarity.estimate(model.mean_shape, points.mean(axis=0)), faces.shape[1:3])
-
-    def with_model(self, model: AppearanceModel, pose: Similarity, size: tuple[int, int]) -> AamSpace:
-        """Return the space of a model built elsewhere.
-
-        ``pose`` leads from the base image to where decoded faces of height and width ``size`` lie.
-        """
-        return replace(self, model_=model, pose_=pose, size_=size)
+        pose = Similarity.estimate(model.mean_shape, points.mean(axis=0))
+        return replace(self, model_=model, pose_=pose, size_=faces.shape[1:3])
 
     @property
     def model(self) -> AppearanceModel:
@@ -108,25 +98,6 @@ class AamSpace(Parameters):
         if self.model_ is None or self.pose_ is None or self.size_ is None:
             raise RuntimeError("AamSpace is not fitted; call fit(faces) first.")
         return self.model_, self.pose_, self.size_
-
-    def save(self, file: Path | BinaryIO) -> None:
-        """Write what was fitted as a compressed ``.npz`` file; the parameters are not part of it."""
-        model, pose, size = self._fitted()
-        extra: Mapping[str, NDArray[Any]] = {
-            "space_pose": np.array([pose.a, pose.b, pose.tx, pose.ty]),
-            "space_size": np.array(size),
-        }
-        np.savez_compressed(file, **model.arrays(), **extra)  # type: ignore[arg-type]
-
-    def load(self, file: Path | BinaryIO) -> AamSpace:
-        """Return this space with what :meth:`save` wrote; pickled content is refused."""
-        arrays = read_arrays(file)
-        missing = {"space_pose", "space_size"} - set(arrays)
-        if missing:
-            raise InputError(f"{file}: not a model space: {', '.join(sorted(missing))} missing.")
-        a, b, tx, ty = (float(v) for v in arrays["space_pose"])
-        height, width = (int(v) for v in arrays["space_size"])
-        return self.with_model(AppearanceModel.from_arrays(arrays), Similarity(a, b, tx, ty), (height, width))
 
 
 def _landmarks(faces: FaceSet) -> FloatArray:

@@ -1,8 +1,7 @@
 """Labels read from codes and from blendshapes: gender, age band, skin tone, expression.
 
-Measured on the portraits behind the model (docs/model-card.md): gender right for 99 % of people left out in
-ten-fold cross-validation and for 97 % of 185 whose textures the model never saw; year of birth off by 7 years
-on average.
+Measured on the portraits behind the model (docs/model-card.md): gender right for 99 % of people left out in ten-fold
+cross-validation and for 97 % of 185 whose textures the model never saw; year of birth off by 7 years on average.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Evening out textures: side light, light from above, hair and background at the rim, colour casts.
 
-All of it works on textures laid out as base images, (height, width, 3), in which every face has the same
-shape.
+All of it works on textures laid out as base images, (height, width, 3), in which every face has the same shape.
 """
 
 from __future__ import annotations
