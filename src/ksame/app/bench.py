@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from ksame.app import talk
+from ksame.app.options import AsJson
 from ksame.errors import UsageError
 
 PAGE, NUMBERS = "benchmarks.md", "benchmarks.json"
@@ -28,7 +29,7 @@ def bench_command(
         bool, typer.Option("--install", help="Install missing yardsticks, each into an environment of its own.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace earlier results.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure how fast ksame is, each time beside a yardstick in the same run.
 

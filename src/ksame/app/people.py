@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ksame.app import talk
+from ksame.app.options import AsJson, Damaged, Frames
 from ksame.errors import ExitCode, PrivacyWarning
 
 
@@ -21,17 +22,15 @@ def people_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Contact sheet (.png, .jpg) to write. It shows originals!")
     ] = None,
-    frames: Annotated[bool, typer.Option("--frames", help="A folder is one recording in numbered pictures.")] = False,
-    damaged: Annotated[
-        str, typer.Option(help="refuse a recording with damaged frames, or mask: these frames become black.")
-    ] = "refuse",
+    frames: Frames = False,
+    damaged: Damaged = "refuse",
     tracks: Annotated[
         Path | None,
         typer.Option(help="List who is in these tracks, a file or a folder; where there are none, they are written."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a sheet that exists.")] = False,
-    workers: Annotated[int | None, typer.Option(help="Files looked at at the same time.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Files worked on at the same time.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """List who is in photographs and video, by the names that ksame deidentify has for the same files.
 

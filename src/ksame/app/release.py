@@ -14,7 +14,21 @@ from rich.markup import escape
 from ksame.app import talk
 from ksame.app.audit import describe, exit_code, finish, for_machines
 from ksame.app.config_file import ConfigOption
-from ksame.app.options import SCHEDULER_HELP, DryRunOption, described, level_help, sets, with_options
+from ksame.app.options import (
+    SCHEDULER_HELP,
+    AsJson,
+    DryRun,
+    PublicKeys,
+    Sign,
+    Workers,
+    described,
+    file_option,
+    level_help,
+    method_option,
+    run_option,
+    sets,
+    with_options,
+)
 from ksame.app.source import Request, load_reference, load_source, parse_size
 from ksame.deidentify import deidentify
 from ksame.errors import ExitCode, KsameError, PrivacyWarning, UsageError
@@ -45,65 +59,42 @@ class ReleaseCommand:
         typer.Argument(
             metavar="FACES",
             help="Folder of faces or photographs (sub-folders or labels.csv say who is who), a URL of one, or "
-            "synthetic:N people.",
+            "synthetic:N for N people who do not exist.",
         ),
     ]
-    output: Annotated[str, typer.Option("--output", "-o", help="Folder to write, or a URL such as s3://bucket/folder.")]
-    method: Annotated[str, typer.Option("--method", "-m", help="Recipe; see: ksame methods.")] = "k-same-pixel"
+    output: str = file_option(..., "Folder to write, or a URL such as s3://bucket/folder.", "--output", "-o")
+    method: str = method_option("k-same-pixel", "Recipe; see: ksame methods.", "--method", "-m")
     params: Mapping[str, Any] = field(default_factory=dict)
-    select: Annotated[str | None, typer.Option(help="Label to keep, such as gender or expression (k-Same-Select).")] = (
-        None
+    select: str | None = method_option(None, "Label to keep, such as gender or expression (k-Same-Select).")
+    small_classes: str = method_option("error", f"With --select: {described(specs(Select)['small_classes'])}.")
+    coding: str | None = method_option(None, "pixel, eigen, model (shipped), aam (built on the set).")
+    portrait: bool = method_option(False, "k-same-m: show faces as whole natural heads on a plain background.")
+    components: float | None = method_option(None, "Eigenfaces to keep: a number, or a share of variance below 1.")
+    distance: str | None = method_option(None, "eigen: seek neighbours among eigenface coefficients.")
+    level: float | None = method_option(None, level_help(sets()))
+    labels: Path | None = file_option(None, "labels.csv, where it is not in the folder of faces.")
+    size: str | None = file_option(None, "Register to this size, such as 99x134; needs landmarks.")
+    reference: Path | None = file_option(None, "Folder of other people, or builtin, for the maps.")
+    seed: int | None = method_option(None, "Repeat a run exactly. A secret: it belongs to the linkage.")
+    after: Path | None = file_option(
+        None, "Link table of the release that this one continues: its faces are repeated, newcomers added."
     )
-    small_classes: Annotated[str, typer.Option(help=described(specs(Select)["small_classes"]))] = "error"
-    coding: Annotated[str | None, typer.Option(help="pixel, eigen, model (shipped), aam (built on the set).")] = None
-    portrait: Annotated[
-        bool, typer.Option("--portrait", help="k-same-m: show faces as whole natural heads on a plain background.")
-    ] = False
-    components: Annotated[
-        float | None, typer.Option(help="Eigenfaces to keep: a number, or a share of variance below 1.")
-    ] = None
-    distance: Annotated[str | None, typer.Option(help="eigen: seek neighbours among eigenface coefficients.")] = None
-    level: Annotated[float | None, typer.Option(help=level_help(sets()))] = None
-    labels: Annotated[Path | None, typer.Option(help="labels.csv elsewhere.")] = None
-    size: Annotated[str | None, typer.Option(help="Register to this size, such as 99x134; needs landmarks.")] = None
-    reference: Annotated[Path | None, typer.Option(help="Folder of other people, or builtin, for the maps.")] = None
-    seed: Annotated[int | None, typer.Option(help="Repeat a run exactly. A secret: it belongs to the linkage.")] = None
-    after: Annotated[
-        Path | None,
-        typer.Option(
-            help="Link table of the release that this one continues: its faces are repeated, newcomers added."
-        ),
-    ] = None
-    same_person: Annotated[
-        bool, typer.Option("--same-person", help="Names that share a photograph are one person; otherwise an error.")
-    ] = False
-    link_table: Annotated[Path | None, typer.Option(help="Also write who became whom. Secret!")] = None
-    vault: Annotated[
-        Path | None,
-        typer.Option(help="Also seal who became whom in this file, such as link.age, for each --recipient."),
-    ] = None
-    recipient: Annotated[
-        list[str] | None,
-        typer.Option(help="Public key, age1…, that opens the --vault; several times for several keys."),
-    ] = None
-    identity: Annotated[
-        Path | None, typer.Option(help="File with the secret key, where the --after link table is in a vault.")
-    ] = None
-    sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the certificate.")] = None
-    audit: Annotated[
-        Path | None, typer.Option(help="Also attack the release and write this report. It shows originals!")
-    ] = None
-    skip_unreadable: Annotated[bool, typer.Option("--skip-unreadable", help="Leave out files that cannot be read.")] = (
-        False
+    same_person: bool = file_option(False, "Names that share a photograph are one person; otherwise an error.")
+    link_table: Path | None = file_option(None, "Also write who became whom. Secret! Never overwritten.")
+    vault: Path | None = file_option(
+        None, "Also seal who became whom in this file, such as link.age, for each --recipient. Never overwritten."
     )
-    scheduler: Annotated[str, typer.Option(help=f"For finding faces in photographs, and --audit. {SCHEDULER_HELP}")] = (
-        LOCAL
-    )
-    workers: Annotated[int | None, typer.Option(help="How many processes, with --scheduler processes.")] = None
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release.")] = False
+    recipient: PublicKeys = None
+    identity: Path | None = file_option(None, "File with the secret key, where the --after link table is in a vault.")
+    sign: Sign = None
+    audit: Path | None = file_option(None, "Also attack the release and write this report. It shows originals!")
+    skip_unreadable: bool = file_option(False, "Leave out files that cannot be read.")
+    scheduler: str = run_option(LOCAL, f"For finding faces in photographs, and --audit. {SCHEDULER_HELP}")
+    workers: Workers = None
+    force: bool = file_option(False, "Replace an earlier release.")
     config: ConfigOption = None
-    dry_run: DryRunOption = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
+    dry_run: DryRun = False
+    as_json: AsJson = False
 
 
 @talk.guarded

@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ksame.app import talk
-from ksame.app.options import with_options
+from ksame.app.options import option, with_options
 from ksame.errors import ExitCode, PrivacyWarning, UsageError, seed_number, whole_number
 
 if TYPE_CHECKING:
@@ -30,18 +30,14 @@ class ReproduceCommand:
     paper: Annotated[
         str, typer.Argument(metavar="PAPER", help="newton2005, gross2005, gross2006, gross2007, sun2015 or all.")
     ]
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write; index.html is the report.")]
-    fast: Annotated[bool, typer.Option("--fast", help="At most 250 people, few repetitions: minutes.")] = False
-    faces: Annotated[
-        Path | None, typer.Option(help="Folder of a real data set instead of people who do not exist.")
-    ] = None
-    layout: Annotated[
-        str, typer.Option(help="How that folder is laid out: feret, multipie, imm, orl, lfw, folder, or auto.")
-    ] = "auto"
-    seed: Annotated[int, typer.Option(help="Of people, splits and repetitions.")] = 0
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes at a time; 0: one for each core.")] = 0
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what an earlier call left in DIR.")] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print the judged claims as JSON.")] = False
+    output: Path = option(..., "Folder to write; index.html is the report.", "--output", "-o")
+    fast: bool = option(False, "At most 250 people, few repetitions: minutes.")
+    faces: Path | None = option(None, "Folder of a real data set instead of people who do not exist.")
+    layout: str = option("auto", "How that folder is laid out: feret, multipie, imm, orl, lfw, folder, or auto.")
+    seed: int = option(0, "Of people, splits and repetitions.")
+    jobs: int = option(0, "Processes at a time; 0: one for each core.", "--jobs", "-j")
+    fresh: bool = option(False, "Compute again what an earlier call left in the output folder.")
+    as_json: bool = option(False, "Print the judged claims as JSON.", "--json")
 
 
 @talk.guarded

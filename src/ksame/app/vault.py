@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from ksame.app import talk
+from ksame.app.options import AsJson
 from ksame.errors import PrivacyWarning, UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ Shares = Annotated[
     list[Path] | None,
     typer.Option("--share", help="File with a share of the key, instead of --identity; as often as are needed."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
 Person = Annotated[list[str] | None, typer.Option("--person", "-p", help="Name in the link table, such as P3.")]
 
 
