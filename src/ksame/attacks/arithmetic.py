@@ -54,20 +54,21 @@ def difference_votes(released: FloatArray, originals: FloatArray) -> FloatArray:
 
 def spacing(codes: FloatArray) -> float:
     """Return the median distance of a row to the nearest row that differs from it."""
-    distances = cross_squared_distances(codes, codes)
-    distances[distances <= 1e-9 * distances.max()] = np.inf
-    nearest = distances.min(axis=1)
+    nearest = _to_others(codes).min(axis=1)
     finite = nearest[np.isfinite(nearest)]
     return float(np.sqrt(np.median(finite))) if len(finite) else 0.0
 
 
-def _pairs(codes: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return every row together with its nearest others: two lists of rows and how far they are apart.
-
-    Equal rows make no pair.
-    """
+def _to_others(codes: FloatArray) -> FloatArray:
+    """Return squared distances between rows, (n_rows, n_rows); equal rows are infinitely far apart."""
     distances = cross_squared_distances(codes, codes)
-    distances[distances <= 1e-9 * max(float(distances.max()), 1e-300)] = np.inf
+    distances[distances <= 1e-9 * distances.max()] = np.inf
+    return distances
+
+
+def _pairs(codes: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return every row with its nearest others: two lists of rows, and how far apart. Equal rows make no pair."""
+    distances = _to_others(codes)
     count = min(_PARTNERS, len(codes) - 1)
     others = np.argpartition(distances, count - 1, axis=1)[:, :count].ravel()
     rows = np.repeat(np.arange(len(codes)), count)
@@ -110,10 +111,9 @@ def insider_codes(
     people = np.asarray(truth)
     for group in np.unique(which):
         inside = np.flatnonzero(which == group)
-        shared = [str(subject) for subject in np.unique(people[inside]) if str(subject) in row]
-        total = means[[row[subject] for subject in shared]].sum(axis=0)
+        shared = [row[subject] for subject in map(str, np.unique(people[inside])) if subject in row]
+        total, members[inside] = means[shared].sum(axis=0), len(shared)
         for i in inside:
-            members[i] = len(shared)
             if len(shared) > 1 and str(people[i]) in row:
                 computed[i] = len(shared) * released[i] - (total - means[row[str(people[i])]])
     return computed, members
