@@ -31,31 +31,16 @@ _THUMBNAILS = 3
 
 @dataclass(frozen=True)
 class Listed:
-    """One person in one file.
-
-    Attributes
-    ----------
-    name : str
-    file : Path
-    frames : int
-    first, last : float
-        Seconds.
-    size : float
-        Median height of the face in pixels.
-    unmeshed : int
-        Frames without a mesh: there the person would be masked.
-    confirmed : bool
-        Whether a second opinion says that it is a face.
-    """
+    """One person in one file."""
 
     name: str
     file: Path
     frames: int
-    first: float
+    first: float  # seconds, as ``last``
     last: float
-    size: float
-    unmeshed: int
-    confirmed: bool
+    size: float  # median height of the face in pixels
+    unmeshed: int  # frames without a mesh: there the person would be masked
+    confirmed: bool  # whether a second opinion says that it is a face
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,22 +87,10 @@ def insider_codes(
     """Return what an insider computes for every released face: k times the shared face, less the members they know.
 
     Somebody who knows all members of a k-Same group but one, and their originals, gets the original of the last one up
-    to rounding: the mean hides nobody from the others (Newton et al. 2005 promise nothing of the kind).
-
-    Parameters
-    ----------
-    released : ndarray of shape (n_released, n_features)
-    which : ndarray of shape (n_released,)
-        Which released faces are equal: those form a group.
-    truth : sequence of length n_released
-        Whom each released face stands for.
-    originals, subjects : ndarray of shape (n_originals, n_features) and (n_originals,)
-
-    Returns
-    -------
-    computed : ndarray of shape (n_released, n_features)
-    members : ndarray of shape (n_released,)
-        How many people share each face.
+    to rounding: the mean hides nobody from the others (Newton et al. 2005 promise nothing of the kind). ``released`` is
+    of shape (n_released, n_features); ``which`` says which of them are equal, and so form a group; ``truth`` whom each
+    stands for. ``originals`` is of shape (n_originals, n_features). Returned are codes of the shape of ``released``,
+    and how many people share each face, (n_released,).
     """
     means, who = subject_means(originals, np.asarray(subjects))
     row = {str(subject): i for i, subject in enumerate(who)}
