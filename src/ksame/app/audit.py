@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from rich.table import Table
 
 from ksame.app import talk
 from ksame.app.options import SCHEDULER_HELP, AsJson, Workers, option, run_option, with_options
-from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
+from ksame.errors import ExitCode, InputError, UsageError
 from ksame.models import RECOGNISERS
 from ksame.scheduling import LOCAL
 
@@ -92,15 +91,17 @@ def audit_command(options: AuditCommand) -> None:
     link, earlier_link = (
         None if table is None else read_linkage(table) for table in (options.linkage, options.earlier_linkage)
     )
+    earlier = None
+    if options.earlier is not None:
+        pairing = Pairing(linkage=earlier_link, labels=options.labels)
+        earlier = pair_images(options.originals, options.earlier, pairing)
     result = audit(
         options.originals,
         options.released,
         config,
         pairing=Pairing(options.pairs, link, options.labels),
-        earlier=pair_images(options.originals, options.earlier, Pairing(linkage=earlier_link, labels=options.labels))
-        if options.earlier
-        else None,
-        compare=[_earlier(path) for path in options.compare or ()],
+        earlier=earlier,
+        compare=[_audited(path) for path in options.compare or ()],
         progress=talk.progress,
     )
     finish(result, options.output)
@@ -108,9 +109,7 @@ def audit_command(options: AuditCommand) -> None:
         talk.emit(for_machines(result))
     else:
         describe(result, options.output)
-    code = exit_code(result)
-    if code is not ExitCode.DONE:
-        raise typer.Exit(code)
+    raise typer.Exit(exit_code(result))
 
 
 def finish(result: AuditResult, output: Path) -> None:
@@ -118,11 +117,7 @@ def finish(result: AuditResult, output: Path) -> None:
     from ksame.audit import write_report
 
     write_report(result, output)
-    warnings.warn(
-        f"{output} shows originals and says who became whom. Keep it apart from the released pictures.",
-        PrivacyWarning,
-        stacklevel=2,
-    )
+    talk.warn_of_secret(f"{output} shows originals and says who became whom. Keep it apart from the released pictures.")
 
 
 def for_machines(result: AuditResult) -> dict[str, Any]:
@@ -139,13 +134,8 @@ def describe(result: AuditResult, output: Path) -> None:
     table = Table("attack", "recogniser", "recognised", "95 % interval", "promise")
     for attack in result.attacks:
         low, high = attack.interval
-        table.add_row(
-            attack.scenario,
-            attack.recogniser,
-            f"{attack.rank1:.1%}",
-            f"{low:.1%} to {high:.1%}",
-            attack.verdict or "none",
-        )
+        rates = (f"{attack.rank1:.1%}", f"{low:.1%} to {high:.1%}")
+        table.add_row(attack.scenario, attack.recogniser, *rates, attack.verdict or "none")
     talk.show(table)
     if result.without_face:
         talk.say(
@@ -167,12 +157,12 @@ def _listed(words: str) -> Sequence[str]:
     return [word.strip() for word in words.split(",") if word.strip()]
 
 
-def _earlier(path: Path) -> AuditResult:
+def _audited(path: Path) -> AuditResult:
     from ksame.audit import AuditResult
+    from ksame.privacy.documents import read_bytes
 
+    data = read_bytes(path, "the audit")
     try:
-        return AuditResult.from_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
+        return AuditResult.from_json(data)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error

@@ -35,7 +35,7 @@ def bench_command(
 
     Needs no data. A yardstick that is not installed is skipped, and the table says so.
     """
-    from ksame.bench import BENCHMARKS, FULL, QUICK, TINY, machine, measure, page
+    from ksame.bench import BENCHMARKS, FULL, QUICK, TINY, machine, page
     from ksame.bench.report import HEADINGS, cells
     from ksame.files import make_folder, write_atomic, write_json
 
@@ -45,13 +45,13 @@ def bench_command(
     for path in targets:
         if path.exists() and not force:
             raise UsageError(f"{path} exists. Add --force to replace it.")
-    chosen = [BENCHMARKS[name].name for name in names or BENCHMARKS]
+    chosen = [BENCHMARKS[name] for name in names or BENCHMARKS]
     settings = replace(FULL if full else TINY if tiny else QUICK, install=install, clip=clip)
     where, rows = machine(), []
-    for name in talk.progress(chosen, "measuring"):
-        for row in measure([name], settings):
-            rows.append(row)
-            talk.say(f"[dim]{talk.plain(' · '.join(filter(None, cells(*row)[1:])))}[/]")
+    for benchmark in talk.progress(chosen, "measuring"):
+        for comparison in benchmark.run(settings):
+            rows.append((benchmark.name, comparison))
+            talk.say(f"[dim]{talk.plain(' · '.join(filter(None, cells(*rows[-1])[1:])))}[/]")
     content = {
         "schema": "ksame/bench",
         "version": 1,

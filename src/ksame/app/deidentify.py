@@ -208,5 +208,4 @@ def deidentify_command(options: DeidentifyCommand) -> None:
         talk.emit(for_machines(release, options.media))
     else:
         show(release, options.media)
-    if release.exit_code is not ExitCode.DONE:
-        raise typer.Exit(release.exit_code)
+    raise typer.Exit(release.exit_code)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 from ksame.app import talk
 from ksame.app.options import AsJson, Damaged, Frames
-from ksame.errors import ExitCode, PrivacyWarning
+from ksame.errors import ExitCode
 
 
 @talk.guarded
@@ -48,7 +47,7 @@ def people_command(
     listed = listing(inputs, config, sheet=output is not None, tracks=tracks)
     if output is not None and listed.sheet is not None:
         write_sheet(listed.sheet, output)
-        warnings.warn(f"{output} shows originals. Keep it.", PrivacyWarning, stacklevel=2)
+        talk.warn_of_secret(f"{output} shows originals. Keep it.")
     if as_json:
         talk.emit(for_machines(listed))
     else:

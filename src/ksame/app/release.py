@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +30,7 @@ from ksame.app.options import (
 )
 from ksame.app.source import Request, load_reference, load_source, parse_size
 from ksame.deidentify import deidentify
-from ksame.errors import ExitCode, KsameError, PrivacyWarning, UsageError
+from ksame.errors import ExitCode, KsameError, UsageError
 from ksame.faces import FaceSet
 from ksame.methods import Select
 from ksame.parameters import specs
@@ -112,8 +111,7 @@ def release_command(options: ReleaseCommand) -> None:
         talk.say(result.render())
         if result.audit is not None and options.audit is not None:
             describe(result.audit, options.audit)
-    if result.code is not ExitCode.DONE:
-        raise typer.Exit(result.code)
+    raise typer.Exit(result.code)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,20 +161,16 @@ class Result:
             escape(certificate.promise.rebuild().render()),
         ]
         if certificate.series is not None:
-            lines.append(
-                f"{certificate.series.repeated} of them are repeated from the release before this one, byte for byte."
-            )
+            repeated = certificate.series.repeated
+            lines.append(f"{repeated} of them are repeated from the release before this one, byte for byte.")
         if "label_homogeneity" in certificate.figures:
             lines.append(_homogeneity(certificate))
         if counts.merged:
             lines.append(f"{counts.merged} further images of the same people went into these faces.")
         lines += [f"[yellow]withheld[/] {escape(w.source)}: {escape(w.reason)}" for w in self.linkage.withheld]
         lines += [f"[yellow]unreadable[/] {escape(text)}" for text in self.unreadable]
-        lines += (
-            []
-            if self.written
-            else ["Nothing was written. Another run groups people anew, unless it has the same --seed."]
-        )
+        if not self.written:
+            lines.append("Nothing was written. Another run groups people anew, unless it has the same --seed.")
         return "\n".join(lines)
 
 
@@ -225,25 +219,20 @@ def _run(options: ReleaseCommand, output: Path) -> Result:
     key = None if options.sign is None else load_private_key(options.sign)
     after = None if options.after is None else read_after(options.after, options.identity)
     check_scheduler(options.scheduler, options.workers)
-    request = Request(
-        options.faces,
-        options.labels,
-        parse_size(options.size),
-        options.skip_unreadable,
-        options.scheduler,
-        options.workers,
-    )
-    source = load_source(request, chosen)
+    where = Request(options.faces, options.labels, parse_size(options.size), options.skip_unreadable)
+    source = load_source(replace(where, scheduler=options.scheduler, workers=options.workers), chosen)
     reference = None if options.reference is None else load_reference(options.reference, source.faces, chosen)
-    arguments: dict[str, Any] = {
-        "seed": options.seed,
-        "reference": reference,
-        "after": after,
-        "provenance": replace(source.provenance, names="merge" if options.same_person else "refuse"),
-        "progress": talk.progress,
-    }
     with talk.working(f"de-identifying {len(source.faces)} faces"):
-        release, linkage = deidentify(source.faces, chosen, remember=not options.dry_run, **arguments)
+        release, linkage = deidentify(
+            source.faces,
+            chosen,
+            seed=options.seed,
+            reference=reference,
+            after=after,
+            provenance=replace(source.provenance, names="merge" if options.same_person else "refuse"),
+            remember=not options.dry_run,
+            progress=talk.progress,
+        )
     if options.dry_run:
         return Result(output, release, linkage, source.unreadable, written=False)
     secrets: list[Path] = []
@@ -262,10 +251,8 @@ def _run(options: ReleaseCommand, output: Path) -> Result:
         _remove(secrets)
         raise
     if options.link_table is not None:
-        warnings.warn(
-            f"{options.link_table} tells who became whom. Keep it apart from the release, or delete it.",
-            PrivacyWarning,
-            stacklevel=2,
+        talk.warn_of_secret(
+            f"{options.link_table} tells who became whom. Keep it apart from the release, or delete it."
         )
     audited = None if options.audit is None else _audited(options, output, options.audit, source.faces, linkage)
     return Result(output, release, linkage, source.unreadable, audited)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from rich.table import Table
 
 from ksame.app import talk
 from ksame.app.options import option, with_options
-from ksame.errors import ExitCode, PrivacyWarning, UsageError, seed_number, whole_number
+from ksame.errors import ExitCode, UsageError, seed_number, whole_number
 
 if TYPE_CHECKING:
     from ksame.papers.claims import Judged
@@ -80,11 +79,7 @@ def reproduce_command(options: ReproduceCommand) -> None:
         chosen, outcomes, options.output, data=data, scale=scale, seed=options.seed, progress=talk.progress
     )
     if data.real:
-        warnings.warn(
-            f"{options.output} shows people who exist. Publish its numbers, not its pictures.",
-            PrivacyWarning,
-            stacklevel=2,
-        )
+        talk.warn_of_secret(f"{options.output} shows people who exist. Publish its numbers, not its pictures.")
     if options.as_json:
         talk.emit([claim.as_dict() for claim in judged])
     else:
@@ -109,9 +104,8 @@ def _describe(judged: Sequence[Judged]) -> None:
     colours = {"agree": "green", "partly": "yellow", "differs": "red"}
     table = Table("paper", "claim", "paper says", "we see", "agree?")
     for claim in judged:
-        colour = colours.get(claim.verdict, "dim")
-        verdict = f"[{colour}]{claim.verdict}[/]"
-        table.add_row(claim.paper, *(escape(t) for t in (claim.statement, claim.reported, claim.seen)), verdict)
+        words = (escape(text) for text in (claim.statement, claim.reported, claim.seen))
+        table.add_row(claim.paper, *words, f"[{colours.get(claim.verdict, 'dim')}]{claim.verdict}[/]")
     talk.show(table)
     counts = Counter(claim.verdict for claim in judged)
     talk.say(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
