@@ -73,7 +73,7 @@ def test_an_interruption_while_a_command_is_loaded_is_said(monkeypatch):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_says_what_each_says_itself(name):
-    assert load(name).help.splitlines()[0] == COMMANDS[name][1]
+    assert load(name).help.splitlines()[0] == COMMANDS[name]
 
 
 def test_every_public_name_is_listed_loads_and_is_what_type_checkers_see():

@@ -71,9 +71,9 @@ def test_a_frame_with_two_tracks_of_a_person_counts_once(tmp_path):
         points = np.full((n, 478, 3), 1.0 if meshed else np.nan, dtype=np.float32)
         rest = [np.ones((n, width), dtype=np.float32) for width in (4, 52, 3)]
         tracks.append(Track(number, "P1", first, rest[0], points, rest[1], rest[2], np.zeros(n, dtype=np.uint8)))
-    cast = Tracks((64, 48), 10, (Person("P1", None),), tuple(tracks))
+    in_file = Tracks((64, 48), 10, (Person("P1", None),), tuple(tracks))
     media = open_media(make_clip(tmp_path / "clip.mp4", n=10))
     list(media.frames())
-    everyone = join_files([cast], 0.3)
-    one = _listed([(media, cast)], everyone, "P1", (0, "P1"))
+    people = join_files([in_file], 0.3)
+    one = _listed([(media, in_file)], people, "P1", (0, "P1"))
     assert (one.frames, one.unmeshed) == (10, 2)

@@ -27,8 +27,8 @@ def portrait() -> np.ndarray:
 def test_crops_are_scaled_to_one_and_back(negative):
     crops = np.random.default_rng(0).integers(0, 256, (3, 64, 64, 3), dtype=np.uint8)
     assert (negative.side, negative.name) == (64, "negative")
-    np.testing.assert_array_equal(negative.restore(crops), 255 - crops)
-    assert negative.restore(crops[:0]).shape == (0, 64, 64, 3)
+    for crop in crops:
+        np.testing.assert_array_equal(negative.restore(crop), 255 - crop)
 
 
 def test_the_square_of_a_face_is_restored_and_nothing_else(negative):
@@ -124,4 +124,4 @@ def test_answers_that_are_no_numbers(tmp_path):
 
 def test_crops_of_another_size(negative):
     with pytest.raises(InputError, match=r"8-bit crops of shape \(64, 64, 3\). Got float64, \(32, 32, 3\)"):
-        negative.restore(np.zeros((1, 32, 32, 3)))
+        negative.restore(np.zeros((32, 32, 3)))

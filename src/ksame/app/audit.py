@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from ksame.app import talk
-from ksame.app.options import SCHEDULER_HELP, with_options
-from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
+from ksame.app.options import SCHEDULER_HELP, AsJson, Workers, option, run_option, with_options
+from ksame.errors import ExitCode, InputError, UsageError
 from ksame.models import RECOGNISERS
 from ksame.scheduling import LOCAL
 
@@ -40,46 +39,27 @@ class AuditCommand:
 
     originals: Annotated[Path, typer.Argument(metavar="ORIGINALS", help="Folder of pictures before.")]
     released: Annotated[Path, typer.Argument(metavar="RELEASED", help="Folder of pictures after, from any tool.")]
-    output: Annotated[Path, typer.Option("--output", "-o", help="Report to write; audit.json appears beside it.")] = (
-        Path("report.html")
+    output: Path = option(Path("report.html"), "Report to write; audit.json appears beside it.", "--output", "-o")
+    attackers: str = option(
+        ",".join(DEFAULT),
+        f"Recognisers: {', '.join((*PIXEL_ATTACKERS, *RECOGNISERS))}, or paths of ONNX files. restored=FILE.onnx lets "
+        "a network restore the released faces for sface; dlib+restored=FILE.onnx: for dlib.",
     )
-    attackers: Annotated[
-        str,
-        typer.Option(
-            help=f"Recognisers: {', '.join((*PIXEL_ATTACKERS, *RECOGNISERS))}, or paths of ONNX files. "
-            "restored=FILE.onnx lets a network restore the released faces for sface; dlib+restored=FILE.onnx: for dlib."
-        ),
-    ] = ",".join(DEFAULT)
-    scenarios: Annotated[
-        str | None, typer.Option(help=f"Out of {', '.join(SCENARIOS)}; those that fit the pictures by default.")
-    ] = None
-    pairs: Annotated[Path | None, typer.Option(help="CSV with the columns original,released.")] = None
-    linkage: Annotated[Path | None, typer.Option(help="Link table of ksame release or ksame deidentify.")] = None
-    labels: Annotated[
-        Path | None, typer.Option(help="CSV with the column file, and any of subject, gender, expression ...")
-    ] = None
-    earlier: Annotated[
-        Path | None, typer.Option(help="An earlier release of the same people, to be subtracted from this one.")
-    ] = None
-    earlier_linkage: Annotated[Path | None, typer.Option(help="Link table of the earlier release.")] = None
-    view: Annotated[
-        str,
-        typer.Option(help="faces: registered crops. photographs: detect the face in each. auto: by a sample."),
-    ] = "auto"
-    by_hand: Annotated[
-        bool, typer.Option("--by-hand", help="Where no face is found after, take the place it had before.")
-    ] = False
-    compare: Annotated[
-        list[Path] | None, typer.Option(help="audit.json of another release of the same originals; may be repeated.")
-    ] = None
-    name: Annotated[
-        str | None, typer.Option(help="What to call this release in comparisons: method, then strength.")
-    ] = None
-    seed: Annotated[int, typer.Option(help="For folds, and what attacks draw at random.")] = 0
-    scheduler: Annotated[str, typer.Option(help=SCHEDULER_HELP)] = LOCAL
-    workers: Annotated[int | None, typer.Option(help="How many processes, with --scheduler processes.")] = None
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier report.")] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
+    scenarios: str | None = option(None, f"Out of {', '.join(SCENARIOS)}; those that fit the pictures by default.")
+    pairs: Path | None = option(None, "CSV with the columns original,released.")
+    linkage: Path | None = option(None, "Link table of ksame release or ksame deidentify.")
+    labels: Path | None = option(None, "CSV with the column file, and any of subject, gender, expression ...")
+    earlier: Path | None = option(None, "An earlier release of the same people, to be subtracted from this one.")
+    earlier_linkage: Path | None = option(None, "Link table of the earlier release.")
+    view: str = option("auto", "faces: registered crops. photographs: detect the face in each. auto: by a sample.")
+    by_hand: bool = option(False, "Where no face is found after, take the place it had before.")
+    compare: list[Path] | None = option(None, "audit.json of another release of the same originals; may be repeated.")
+    name: str | None = option(None, "What to call this release in comparisons: method, then strength.")
+    seed: int = option(0, "For folds, and what attacks draw at random.")
+    scheduler: str = run_option(LOCAL, SCHEDULER_HELP)
+    workers: Workers = None
+    force: bool = option(False, "Replace an earlier report.")
+    as_json: AsJson = False
 
 
 @talk.guarded
@@ -111,15 +91,17 @@ def audit_command(options: AuditCommand) -> None:
     link, earlier_link = (
         None if table is None else read_linkage(table) for table in (options.linkage, options.earlier_linkage)
     )
+    earlier = None
+    if options.earlier is not None:
+        pairing = Pairing(linkage=earlier_link, labels=options.labels)
+        earlier = pair_images(options.originals, options.earlier, pairing)
     result = audit(
         options.originals,
         options.released,
         config,
         pairing=Pairing(options.pairs, link, options.labels),
-        earlier=pair_images(options.originals, options.earlier, Pairing(linkage=earlier_link, labels=options.labels))
-        if options.earlier
-        else None,
-        compare=[_earlier(path) for path in options.compare or ()],
+        earlier=earlier,
+        compare=[_audited(path) for path in options.compare or ()],
         progress=talk.progress,
     )
     finish(result, options.output)
@@ -127,9 +109,7 @@ def audit_command(options: AuditCommand) -> None:
         talk.emit(for_machines(result))
     else:
         describe(result, options.output)
-    code = exit_code(result)
-    if code is not ExitCode.DONE:
-        raise typer.Exit(code)
+    raise typer.Exit(exit_code(result))
 
 
 def finish(result: AuditResult, output: Path) -> None:
@@ -137,11 +117,7 @@ def finish(result: AuditResult, output: Path) -> None:
     from ksame.audit import write_report
 
     write_report(result, output)
-    warnings.warn(
-        f"{output} shows originals and says who became whom. Keep it apart from the released pictures.",
-        PrivacyWarning,
-        stacklevel=2,
-    )
+    talk.warn_of_secret(f"{output} shows originals and says who became whom. Keep it apart from the released pictures.")
 
 
 def for_machines(result: AuditResult) -> dict[str, Any]:
@@ -158,13 +134,8 @@ def describe(result: AuditResult, output: Path) -> None:
     table = Table("attack", "recogniser", "recognised", "95 % interval", "promise")
     for attack in result.attacks:
         low, high = attack.interval
-        table.add_row(
-            attack.scenario,
-            attack.recogniser,
-            f"{attack.rank1:.1%}",
-            f"{low:.1%} to {high:.1%}",
-            attack.verdict or "none",
-        )
+        rates = (f"{attack.rank1:.1%}", f"{low:.1%} to {high:.1%}")
+        table.add_row(attack.scenario, attack.recogniser, *rates, attack.verdict or "none")
     talk.show(table)
     if result.without_face:
         talk.say(
@@ -186,12 +157,12 @@ def _listed(words: str) -> Sequence[str]:
     return [word.strip() for word in words.split(",") if word.strip()]
 
 
-def _earlier(path: Path) -> AuditResult:
+def _audited(path: Path) -> AuditResult:
     from ksame.audit import AuditResult
+    from ksame.privacy.documents import read_bytes
 
+    data = read_bytes(path, "the audit")
     try:
-        return AuditResult.from_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
+        return AuditResult.from_json(data)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error

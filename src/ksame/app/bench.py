@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from ksame.app import talk
+from ksame.app.options import AsJson
 from ksame.errors import UsageError
 
 PAGE, NUMBERS = "benchmarks.md", "benchmarks.json"
@@ -28,13 +29,13 @@ def bench_command(
         bool, typer.Option("--install", help="Install missing yardsticks, each into an environment of its own.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace earlier results.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure how fast ksame is, each time beside a yardstick in the same run.
 
     Needs no data. A yardstick that is not installed is skipped, and the table says so.
     """
-    from ksame.bench import BENCHMARKS, FULL, QUICK, TINY, machine, measure, page
+    from ksame.bench import BENCHMARKS, FULL, QUICK, TINY, machine, page
     from ksame.bench.report import HEADINGS, cells
     from ksame.files import make_folder, write_atomic, write_json
 
@@ -44,13 +45,13 @@ def bench_command(
     for path in targets:
         if path.exists() and not force:
             raise UsageError(f"{path} exists. Add --force to replace it.")
-    chosen = [BENCHMARKS[name].name for name in names or BENCHMARKS]
+    chosen = [BENCHMARKS[name] for name in names or BENCHMARKS]
     settings = replace(FULL if full else TINY if tiny else QUICK, install=install, clip=clip)
     where, rows = machine(), []
-    for name in talk.progress(chosen, "measuring"):
-        for row in measure([name], settings):
-            rows.append(row)
-            talk.say(f"[dim]{talk.plain(' · '.join(filter(None, cells(*row)[1:])))}[/]")
+    for benchmark in talk.progress(chosen, "measuring"):
+        for comparison in benchmark.run(settings):
+            rows.append((benchmark.name, comparison))
+            talk.say(f"[dim]{talk.plain(' · '.join(filter(None, cells(*rows[-1])[1:])))}[/]")
     content = {
         "schema": "ksame/bench",
         "version": 1,

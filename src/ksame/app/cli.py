@@ -17,70 +17,33 @@ from ksame.errors import ExitCode
 from ksame.version import __version__
 
 COMMANDS = {
-    "deidentify": (
-        "ksame.app.scene:deidentify_command",
-        "Give everyone in photographs and video another face, keep everything else, and certify the result.",
-    ),
-    "live": (
-        "ksame.app.live:live_command",
-        "Replace everyone who is found in a live picture, with a bounded delay.",
-    ),
-    "people": (
-        "ksame.app.people:people_command",
-        "List who is in photographs and video, by the names that ksame deidentify has for the same files.",
-    ),
-    "release": (
-        "ksame.app.release:release_command",
-        "De-identify a set of registered faces and certify the result.",
-    ),
-    "verify": (
-        "ksame.app.verify:verify_command",
-        "Check a release of faces, or photographs and video, against the certificate.",
-    ),
-    "vault": (
-        "ksame.app.vault:app",
-        "Make keys, see what a vault holds, bring one person back, change who can open it.",
-    ),
-    "audit": (
-        "ksame.app.audit:audit_command",
-        "Attack released pictures with real recognisers and write a report.",
-    ),
-    "reproduce": (
-        "ksame.app.reproduce:reproduce_command",
-        "Rerun a paper's experiments and draw its figures beside what the paper reported.",
-    ),
-    "methods": (
-        "ksame.app.methods:methods_command",
-        "List every method, cover and recogniser: what it does, what it promises and needs, where it comes from.",
-    ),
-    "models": (
-        "ksame.app.models:app",
-        "List, pull and verify the pretrained networks.",
-    ),
-    "bench": (
-        "ksame.app.bench:bench_command",
-        "Measure how fast ksame is, each time beside a yardstick in the same run.",
-    ),
-    "studio": (
-        "ksame.studio.command:studio_command",
-        "Review and release in the browser, on this machine alone.",
-    ),
-    "demo": (
-        "ksame.app.demo:demo_command",
-        "Release people who do not exist and one real photograph, attack the result; then de-identify a film.",
-    ),
+    "deidentify": "Give everyone in photographs and video another face, keep everything else, and certify the result.",
+    "live": "Replace everyone who is found in a live picture, with a bounded delay.",
+    "people": "List who is in photographs and video, by the names that ksame deidentify has for the same files.",
+    "release": "De-identify a set of registered faces and certify the result.",
+    "verify": "Check a release of faces, or photographs and video, against the certificate.",
+    "vault": "Make keys, see what a vault holds, bring one person back, change who can open it.",
+    "audit": "Attack released pictures with real recognisers and write a report.",
+    "reproduce": "Rerun a paper's experiments and draw its figures beside what the paper reported.",
+    "methods": "List every method, cover and recogniser: what it does, what it promises and needs, and its origin.",
+    "models": "List, pull and verify the pretrained networks.",
+    "bench": "Measure how fast ksame is, each time beside a yardstick in the same run.",
+    "studio": "Review and release in the browser, on this machine alone.",
+    "demo": "Release people who do not exist and one real photograph, attack the result; then de-identify a film.",
 }
-"""Where each command is, and the first line of its help."""
+"""The first line of each command's help. NAME is the function NAME_command, or the group ``app``, in app/NAME.py."""
+
+_ELSEWHERE = {"studio": "ksame.studio.command"}
 
 
 def load(name: str) -> Any:
     """Return a command with its options."""
-    module, _, attribute = COMMANDS[name][0].partition(":")
-    found = getattr(import_module(module), attribute)
-    if not isinstance(found, typer.Typer):
-        command, found = found, typer.Typer(add_completion=False, rich_markup_mode="rich")
-        found.command(name)(command)
-    made = get_command(found)
+    module = import_module(_ELSEWHERE.get(name, f"ksame.app.{name}"))
+    group = getattr(module, "app", None)
+    if group is None:
+        group = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        group.command(name)(getattr(module, f"{name}_command"))
+    made = get_command(group)
     made.epilog = epilog(name)
     for each in (made, *getattr(made, "commands", {}).values()):
         each.help = _flowing(each.help)
@@ -108,11 +71,7 @@ class _Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the name, the command and what is left of the arguments."""
         name, command, rest = super().resolve_command(ctx, args)
-        try:
-            return name, command and load(str(name)), rest
-        except KeyboardInterrupt:  # no command is there yet that would say so
-            typer.echo("interrupted; nothing was written.", err=True)
-            raise typer.Exit(ExitCode.INTERRUPTED) from None
+        return name, command and load(str(name)), rest
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Parse the options of ``ksame`` itself."""
@@ -139,7 +98,7 @@ def _listed() -> None:
     """Stand for a command in the list of them."""
 
 
-for _name, (_, _summary) in COMMANDS.items():
+for _name, _summary in COMMANDS.items():
     app.command(_name, help=_summary)(_listed)
 
 

@@ -53,10 +53,7 @@ def _apply(ctx: typer.Context, path: Path) -> None:
 def read_config(path: Path, command: str, params: Any) -> dict[str, Any]:
     """Return the options of a command in a file, by the names of its parameters.
 
-    Raises
-    ------
-    InputError
-        When it cannot be read, has a key that is no option, or a value that the option cannot have.
+    Raises InputError when it cannot be read, has a key that is no option, or a value that the option cannot have.
     """
     given = _table(_read(path), command, path)
     known: dict[str, Any] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksame.app import talk
-from ksame.app.options import with_options
+from ksame.app.options import Device, face_option, option, picture_option, with_options
 from ksame.errors import ExitCode, real_number, seed_number
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 _EVERY = 2.0  # seconds between two lines that tell how it goes
 _MAX_SECONDS = 1e9  # more than thirty years
-_PICTURE = "Picture"
-_FACES = "Faces"
 
 
 @dataclass(frozen=True)
@@ -34,66 +32,38 @@ class LiveCommand:
             show_default=False,
         ),
     ]
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="SINK",
-            help="A folder for numbered segments (out/), a virtual camera (camera, camera:/dev/video2; needs "
-            "ksame\\[live]), or a page on this machine only (http://127.0.0.1:8089).",
-            show_default=False,
-        ),
-    ]
-    method: Annotated[
-        str,
-        typer.Option("--method", "-m", help="someone-else, or a mask: see ksame methods.", rich_help_panel=_FACES),
-    ] = "someone-else"
-    k: Annotated[
-        int,
-        typer.Option(
-            "--k",
-            "-k",
-            help="People who get the same face, as they come, before another one is drawn. The first has it alone "
-            "until the second comes.",
-            rich_help_panel=_FACES,
-        ),
-    ] = 10
-    cover: Annotated[str, typer.Option(help="What is invented: head or face.", rich_help_panel=_FACES)] = "head"
-    level: Annotated[float | None, typer.Option(help="Strength of a mask.", rich_help_panel=_FACES)] = None
-    seed: Annotated[
-        int | None, typer.Option(help="For the surrogates. A secret; live runs repeat nothing.", rich_help_panel=_FACES)
-    ] = None
-    device: Annotated[
-        str, typer.Option(help="Where heads are invented: auto, cpu or cuda.", rich_help_panel=_FACES)
-    ] = "auto"
-    latency: Annotated[
-        float,
-        typer.Option(
-            help="Seconds after which a frame is dropped, not shown. Half of it is for meshes: faces that have none "
-            "by then are masked.",
-            rich_help_panel=_PICTURE,
-        ),
-    ] = 0.3
-    fps: Annotated[
-        float,
-        typer.Option(
-            help="Frames per second, at most. Fewer leave more of the processor for heads.", rich_help_panel=_PICTURE
-        ),
-    ] = 15.0
-    max_side: Annotated[
-        int,
-        typer.Option(
-            help="Longest side in pixels; larger frames are reduced. Every frame is searched for faces from 24 pixels "
-            "on, which takes time by the area.",
-            rich_help_panel=_PICTURE,
-        ),
-    ] = 1280
-    segment: Annotated[float, typer.Option(help="Seconds in a segment.", rich_help_panel=_PICTURE)] = 10.0
-    seconds: Annotated[
-        float | None, typer.Option(help="End after so many seconds; Ctrl-C ends it too.", rich_help_panel=_PICTURE)
-    ] = None
-    as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON at the end.")] = False
+    output: str = option(
+        ...,
+        "A folder for numbered segments (out/), a virtual camera (camera, camera:/dev/video2; needs ksame\\[live]), or "
+        "a page on this machine only (http://127.0.0.1:8089).",
+        *("--output", "-o"),
+        metavar="SINK",
+    )
+    method: str = face_option("someone-else", "someone-else, or a mask: see ksame methods.", "--method", "-m")
+    k: int = face_option(
+        10,
+        "People who get the same face, as they come, before another one is drawn. The first has it alone until the "
+        "second comes.",
+        *("--k", "-k"),
+    )
+    cover: str = face_option("head", "What is invented: head or face.")
+    level: float | None = face_option(None, "Strength of a mask.")
+    seed: int | None = face_option(None, "For the surrogates. A secret; live runs repeat nothing.")
+    device: Device = "auto"
+    latency: float = picture_option(
+        0.3,
+        "Seconds after which a frame is dropped, not shown. Half of it is for meshes: faces that have none by then are "
+        "masked.",
+    )
+    fps: float = picture_option(15.0, "Frames per second, at most. Fewer leave more of the processor for heads.")
+    max_side: int = picture_option(
+        1280,
+        "Longest side in pixels; larger frames are reduced. Every frame is searched for faces from 24 pixels on, which "
+        "takes time by the area.",
+    )
+    segment: float = picture_option(10.0, "Seconds in a segment.")
+    seconds: float | None = picture_option(None, "End after so many seconds; Ctrl-C ends it too.")
+    as_json: bool = option(False, "Print the statistics as JSON at the end.", "--json")
 
 
 @talk.guarded

@@ -13,7 +13,7 @@ from ksame.errors import InputError, UsageError
 from ksame.scene.manifest import Manifest, require_new
 
 if TYPE_CHECKING:
-    from ksame.app.scene import DeidentifyCommand
+    from ksame.app.deidentify import DeidentifyCommand
 
 _PATHS = ("boxes", "tracks", "review", "link_table", "vault", "sign")
 _EVERY_TIME = ("force", "scheduler", "workers", "device", "as_json", "resume", "dry_run")

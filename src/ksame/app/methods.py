@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
 from rich.table import Column, Table
 
 from ksame.app import talk
+from ksame.app.options import AsJson
 
 
 @talk.guarded
-def methods_command(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """List every method, cover and recogniser: what it does, what it promises and needs, where it comes from."""
+def methods_command(as_json: AsJson = False) -> None:
+    """List every method, cover and recogniser: what it does, what it promises and needs, and its origin."""
     from ksame.heads import COVERS
     from ksame.models import RECOGNISERS
     from ksame.recipes import METHODS

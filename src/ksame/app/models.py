@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from ksame.app import talk
+from ksame.app.options import AsJson
 from ksame.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 app = typer.Typer(help="List, pull and verify the pretrained networks.", no_args_is_help=True, add_completion=False)
 
 Names = Annotated[list[str] | None, typer.Argument(help="Models, as `ksame models list` names them.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
 
 
 @app.command("list")

@@ -1,10 +1,12 @@
-"""Options and help that come from the registries: nothing that a method takes is listed a second time."""
+"""Options: how a command declares them, those that several share, and those that come from the registries."""
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import MISSING, Field, field, fields
+from functools import partial, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional, get_type_hints
 
 import typer
@@ -15,20 +17,61 @@ if TYPE_CHECKING:
     from ksame.recipes import Entry
 
 _SHORT = {"k": ("-k",)}
-SCHEDULER_HELP = (
-    "Where work is done: local (threads of this process), processes (of this machine, --workers of them), or the "
-    "address of a Dask scheduler, tcp://HOST:PORT, whose workers see the same files under the same paths."
-)
-DryRunOption = Annotated[
+_FILES, _MEDIA, _METHOD, _RUN = "Input and output", "Media", "Method", "How it is run"
+
+
+def option(default: Any, text: str, *names: str, **how: Any) -> Any:
+    """Declare an option as a field of a command's dataclass; ``text`` is its help, ``...`` stands for no default.
+
+    Without names it is called as the field is. A field that is False gets no ``--no-``.
+    """
+    told = {} if default is ... else {"default": default}
+    return field(**told, metadata={"option": partial(typer.Option, help=text, **how), "names": names})
+
+
+file_option = partial(option, rich_help_panel=_FILES)
+face_option = partial(option, rich_help_panel="Faces")
+method_option = partial(option, rich_help_panel=_METHOD)
+who_option = partial(option, rich_help_panel="Who, when and where")
+media_option = partial(option, rich_help_panel=_MEDIA)
+picture_option = partial(option, rich_help_panel="Picture")
+run_option = partial(option, rich_help_panel=_RUN)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+DryRun = Annotated[
     bool,
     typer.Option(
         "--dry-run", help="Check everything that can be checked before any work, say what would be done, write nothing."
     ),
 ]
-METADATA_HELP = (
-    "An entry that goes over, such as title, Copyright, subtitles; or a group. date: when it was made. location: "
-    "where. all: dates, camera, names and notes, but no place and no serial number. Thumbnails never go over."
+Sign = Annotated[
+    Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the certificate.", rich_help_panel=_FILES)
+]
+PublicKeys = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Public key, age1…, that opens the --vault; give it several times for several keys. Make one with: ksame "
+        "vault keygen.",
+        rich_help_panel=_FILES,
+    ),
+]
+Frames = Annotated[
+    bool, typer.Option("--frames", help="A folder is one recording in numbered pictures.", rich_help_panel=_FILES)
+]
+Damaged = Annotated[
+    str,
+    typer.Option(
+        help="refuse a recording with damaged frames, or mask: these frames become black.", rich_help_panel=_MEDIA
+    ),
+]
+Device = Annotated[str, typer.Option(help="Where heads are invented: auto, cpu or cuda.", rich_help_panel=_RUN)]
+SCHEDULER_HELP = (
+    "Where work is done: local (threads of this process), processes (of this machine, --workers of them), or the "
+    "address of a Dask scheduler, tcp://HOST:PORT, whose workers see the same files under the same paths."
 )
+Workers = Annotated[
+    int | None, typer.Option(help="How many processes, with --scheduler processes.", rich_help_panel=_RUN)
+]
 
 
 def sets() -> list[Entry]:
@@ -93,8 +136,8 @@ def options() -> dict[str, Any]:
         if chosen:
             word = (chosen[0].option or name).replace("_", "-")
             flag = f"--{word}/--no-{word}" if chosen[0].kind is bool else f"--{word}"
-            option = typer.Option(flag, *_SHORT.get(name, ()), help=_sentence(pairs))
-            found[name] = Annotated[Optional[chosen[0].kind], option]  # noqa: UP045 -- of a type made here
+            declared = typer.Option(flag, *_SHORT.get(name, ()), help=_sentence(pairs), rich_help_panel=_METHOD)
+            found[name] = Annotated[Optional[chosen[0].kind], declared]  # noqa: UP045 -- of a type made here
     return found
 
 
@@ -107,22 +150,38 @@ def with_options(command: Callable[[Any], None]) -> Callable[..., None]:
     hints = get_type_hints(kind, include_extras=True)
     parameters: dict[str, Any] = {}
 
-    @functools.wraps(command)
+    @wraps(command)
     def run(**given: Any) -> None:
         if parameters:
             values = {name: given.pop(name) for name in parameters}
             given["params"] = {name: value for name, value in values.items() if value is not None}
         command(kind(**given))
 
-    taken: list[inspect.Parameter] = []
-    for field in inspect.signature(kind).parameters.values():
-        if field.name == "params":
+    taken: dict[str, tuple[Any, Any]] = {}
+    for each in fields(kind):
+        if each.name == "params":
             parameters.update(options())
-            taken += [field.replace(name=name, annotation=hint, default=None) for name, hint in parameters.items()]
+            taken |= {name: (hint, None) for name, hint in parameters.items()}
         else:
-            taken.append(field.replace(annotation=hints[field.name]))
+            taken[each.name] = (_declared(each, hints[each.name]), each.default)
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in taken]
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=hint,
+                default=inspect.Parameter.empty if default is MISSING else default,
+            )
+            for name, (hint, default) in taken.items()
+        ]
     )
-    run.__annotations__ = {each.name: each.annotation for each in taken}
+    run.__annotations__ = {name: hint for name, (hint, _) in taken.items()}
     return run
+
+
+def _declared(each: Field[Any], hint: Any) -> Any:
+    """Return the type of a field with its option."""
+    if "option" not in each.metadata:
+        return hint
+    flag = (f"--{each.name.replace('_', '-')}",) if each.default is False else ()
+    return Annotated[hint, each.metadata["option"](*(each.metadata["names"] or flag))]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ksame.app import talk
-from ksame.errors import ExitCode, PrivacyWarning
+from ksame.app.options import AsJson, Damaged, Frames
+from ksame.errors import ExitCode
 
 
 @talk.guarded
@@ -21,17 +21,15 @@ def people_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Contact sheet (.png, .jpg) to write. It shows originals!")
     ] = None,
-    frames: Annotated[bool, typer.Option("--frames", help="A folder is one recording in numbered pictures.")] = False,
-    damaged: Annotated[
-        str, typer.Option(help="refuse a recording with damaged frames, or mask: these frames become black.")
-    ] = "refuse",
+    frames: Frames = False,
+    damaged: Damaged = "refuse",
     tracks: Annotated[
         Path | None,
         typer.Option(help="List who is in these tracks, a file or a folder; where there are none, they are written."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a sheet that exists.")] = False,
-    workers: Annotated[int | None, typer.Option(help="Files looked at at the same time.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Files worked on at the same time.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """List who is in photographs and video, by the names that ksame deidentify has for the same files.
 
@@ -49,7 +47,7 @@ def people_command(
     listed = listing(inputs, config, sheet=output is not None, tracks=tracks)
     if output is not None and listed.sheet is not None:
         write_sheet(listed.sheet, output)
-        warnings.warn(f"{output} shows originals. Keep it.", PrivacyWarning, stacklevel=2)
+        talk.warn_of_secret(f"{output} shows originals. Keep it.")
     if as_json:
         talk.emit(for_machines(listed))
     else:

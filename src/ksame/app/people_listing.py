@@ -31,31 +31,16 @@ _THUMBNAILS = 3
 
 @dataclass(frozen=True)
 class Listed:
-    """One person in one file.
-
-    Attributes
-    ----------
-    name : str
-    file : Path
-    frames : int
-    first, last : float
-        Seconds.
-    size : float
-        Median height of the face in pixels.
-    unmeshed : int
-        Frames without a mesh: there the person would be masked.
-    confirmed : bool
-        Whether a second opinion says that it is a face.
-    """
+    """One person in one file."""
 
     name: str
     file: Path
     frames: int
-    first: float
+    first: float  # seconds, as ``last``
     last: float
-    size: float
-    unmeshed: int
-    confirmed: bool
+    size: float  # median height of the face in pixels
+    unmeshed: int  # frames without a mesh: there the person would be masked
+    confirmed: bool  # whether a second opinion says that it is a face
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +57,18 @@ def listing(inputs: Inputs, config: JobConfig, *, sheet: bool, tracks: Path | No
     with tempfile.TemporaryDirectory(prefix="ksame-people-") as folder:
         work = Path(folder) / "work"
         files = [(item.path, work / f"{number}") for number, item in enumerate(inputs.files)]
-        tracked, everyone, failed = find_people(Job(files, work, config, tracks=tracks), progress=talk.progress)
+        tracked, people, failed = find_people(Job(files, work, config, tracks=tracks), progress=talk.progress)
         if tracks is not None:
             for media, _ in tracked:
-                _read_times(media)
-        people = tuple(_listed(tracked, everyone, name, key) for name in everyone.people for key in everyone.keys(name))
-        return Listing(people, failed, _sheet(tracked, everyone) if sheet else None)
+                for _ in talk.progress(Frames(media), "reading"):
+                    pass  # so that the times of the frames are known
+        listed = tuple(_listed(tracked, people, name, key) for name in people.people for key in people.keys(name))
+        return Listing(listed, failed, _sheet(tracked, people) if sheet else None)
 
 
-def _listed(seen: Sequence[tuple[Media, Tracks]], everyone: People, name: str, key: tuple[int, str]) -> Listed:
-    media, cast = seen[key[0]]
-    tracks = cast.of(key[1])
+def _listed(seen: Sequence[tuple[Media, Tracks]], people: People, name: str, key: tuple[int, str]) -> Listed:
+    media, in_file = seen[key[0]]
+    tracks = in_file.of(key[1])
     seen_in = {frame for track in tracks for frame in range(track.first, track.end)}
     meshed = {track.first + int(row) for track in tracks for row in np.flatnonzero(track.meshed())}
     return Listed(
@@ -93,28 +79,22 @@ def _listed(seen: Sequence[tuple[Media, Tracks]], everyone: People, name: str, k
         _time(media, max(track.end for track in tracks) - 1),
         round(float(np.median(np.concatenate([track.boxes[:, 3] for track in tracks]))), 1),
         len(seen_in - meshed),
-        name not in everyone.unconfirmed,
+        name not in people.unconfirmed,
     )
-
-
-def _read_times(media: Media) -> None:
-    """Go through the frames, so that their times are known."""
-    for _ in talk.progress(Frames(media), "reading"):
-        pass
 
 
 def _time(media: Media, frame: int) -> float:
     return round(float(media.timestamp(frame).pts * media.time_base), 3)
 
 
-def _sheet(seen: Sequence[tuple[Media, Tracks]], everyone: People) -> ByteArray:
+def _sheet(seen: Sequence[tuple[Media, Tracks]], people: People) -> ByteArray:
     """Show every person a few times, where they are seen best."""
     spots: dict[int, dict[int, list[tuple[str, Track]]]] = defaultdict(lambda: defaultdict(list))
-    for name in everyone.people:
-        best = [(n, track, frame) for n, local in everyone.keys(name) for track, frame in _best(seen[n][1], local)]
+    for name in people.people:
+        best = [(n, track, frame) for n, local in people.keys(name) for track, frame in _best(seen[n][1], local)]
         for n, track, at in best[:_THUMBNAILS]:
             spots[n][at].append((name, track))
-    pictures: dict[str, list[tuple[str, ByteArray]]] = {name: [] for name in everyone.people}
+    pictures: dict[str, list[tuple[str, ByteArray]]] = {name: [] for name in people.people}
     for n, due in spots.items():
         frames = seen[n][0].frames()
         with closing(frames):
@@ -122,16 +102,16 @@ def _sheet(seen: Sequence[tuple[Media, Tracks]], everyone: People) -> ByteArray:
                 for name, track in due.get(frame.index, ()):
                     face = track.at(frame.index)
                     if face is not None:
-                        pictures[name].append((f"{clock(frame.time)}", crop(frame.pixels, face.box)))
+                        pictures[name].append((clock(frame.time), crop(frame.pixels, face.box)))
                 if frame.index >= max(due):
                     break
     return sheet([Row((name,), shown) for name, shown in pictures.items()])
 
 
-def _best(cast: Tracks, local: str) -> list[tuple[Track, int]]:
+def _best(in_file: Tracks, local: str) -> list[tuple[Track, int]]:
     """Return where a person of one file is seen best: the sharpest frames, else the middle of the longest track."""
-    person = next(person for person in cast.people if person.name == local)
-    tracks = {track.number: track for track in cast.of(local)}
+    person = next(person for person in in_file.people if person.name == local)
+    tracks = {track.number: track for track in in_file.of(local)}
     best = [(tracks[number], frame) for number, frame in person.best]
     longest = max(tracks.values(), key=len)
     return best[:1] or [(longest, longest.first + len(longest) // 2)]

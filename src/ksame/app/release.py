@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,10 +13,24 @@ from rich.markup import escape
 from ksame.app import talk
 from ksame.app.audit import describe, exit_code, finish, for_machines
 from ksame.app.config_file import ConfigOption
-from ksame.app.options import SCHEDULER_HELP, DryRunOption, described, level_help, sets, with_options
+from ksame.app.options import (
+    SCHEDULER_HELP,
+    AsJson,
+    DryRun,
+    PublicKeys,
+    Sign,
+    Workers,
+    described,
+    file_option,
+    level_help,
+    method_option,
+    run_option,
+    sets,
+    with_options,
+)
 from ksame.app.source import Request, load_reference, load_source, parse_size
 from ksame.deidentify import deidentify
-from ksame.errors import ExitCode, KsameError, PrivacyWarning, UsageError
+from ksame.errors import ExitCode, KsameError, UsageError
 from ksame.faces import FaceSet
 from ksame.methods import Select
 from ksame.parameters import specs
@@ -45,65 +58,42 @@ class ReleaseCommand:
         typer.Argument(
             metavar="FACES",
             help="Folder of faces or photographs (sub-folders or labels.csv say who is who), a URL of one, or "
-            "synthetic:N people.",
+            "synthetic:N for N people who do not exist.",
         ),
     ]
-    output: Annotated[str, typer.Option("--output", "-o", help="Folder to write, or a URL such as s3://bucket/folder.")]
-    method: Annotated[str, typer.Option("--method", "-m", help="Recipe; see: ksame methods.")] = "k-same-pixel"
+    output: str = file_option(..., "Folder to write, or a URL such as s3://bucket/folder.", "--output", "-o")
+    method: str = method_option("k-same-pixel", "Recipe; see: ksame methods.", "--method", "-m")
     params: Mapping[str, Any] = field(default_factory=dict)
-    select: Annotated[str | None, typer.Option(help="Label to keep, such as gender or expression (k-Same-Select).")] = (
-        None
+    select: str | None = method_option(None, "Label to keep, such as gender or expression (k-Same-Select).")
+    small_classes: str = method_option("error", f"With --select: {described(specs(Select)['small_classes'])}.")
+    coding: str | None = method_option(None, "pixel, eigen, model (shipped), aam (built on the set).")
+    portrait: bool = method_option(False, "k-same-m: show faces as whole natural heads on a plain background.")
+    components: float | None = method_option(None, "Eigenfaces to keep: a number, or a share of variance below 1.")
+    distance: str | None = method_option(None, "eigen: seek neighbours among eigenface coefficients.")
+    level: float | None = method_option(None, level_help(sets()))
+    labels: Path | None = file_option(None, "labels.csv, where it is not in the folder of faces.")
+    size: str | None = file_option(None, "Register to this size, such as 99x134; needs landmarks.")
+    reference: Path | None = file_option(None, "Folder of other people, or builtin, for the maps.")
+    seed: int | None = method_option(None, "Repeat a run exactly. A secret: it belongs to the linkage.")
+    after: Path | None = file_option(
+        None, "Link table of the release that this one continues: its faces are repeated, newcomers added."
     )
-    small_classes: Annotated[str, typer.Option(help=described(specs(Select)["small_classes"]))] = "error"
-    coding: Annotated[str | None, typer.Option(help="pixel, eigen, model (shipped), aam (built on the set).")] = None
-    portrait: Annotated[
-        bool, typer.Option("--portrait", help="k-same-m: show faces as whole natural heads on a plain background.")
-    ] = False
-    components: Annotated[
-        float | None, typer.Option(help="Eigenfaces to keep: a number, or a share of variance below 1.")
-    ] = None
-    distance: Annotated[str | None, typer.Option(help="eigen: seek neighbours among eigenface coefficients.")] = None
-    level: Annotated[float | None, typer.Option(help=level_help(sets()))] = None
-    labels: Annotated[Path | None, typer.Option(help="labels.csv elsewhere.")] = None
-    size: Annotated[str | None, typer.Option(help="Register to this size, such as 99x134; needs landmarks.")] = None
-    reference: Annotated[Path | None, typer.Option(help="Folder of other people, or builtin, for the maps.")] = None
-    seed: Annotated[int | None, typer.Option(help="Repeat a run exactly. A secret: it belongs to the linkage.")] = None
-    after: Annotated[
-        Path | None,
-        typer.Option(
-            help="Link table of the release that this one continues: its faces are repeated, newcomers added."
-        ),
-    ] = None
-    same_person: Annotated[
-        bool, typer.Option("--same-person", help="Names that share a photograph are one person; otherwise an error.")
-    ] = False
-    link_table: Annotated[Path | None, typer.Option(help="Also write who became whom. Secret!")] = None
-    vault: Annotated[
-        Path | None,
-        typer.Option(help="Also seal who became whom in this file, such as link.age, for each --recipient."),
-    ] = None
-    recipient: Annotated[
-        list[str] | None,
-        typer.Option(help="Public key, age1…, that opens the --vault; several times for several keys."),
-    ] = None
-    identity: Annotated[
-        Path | None, typer.Option(help="File with the secret key, where the --after link table is in a vault.")
-    ] = None
-    sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the certificate.")] = None
-    audit: Annotated[
-        Path | None, typer.Option(help="Also attack the release and write this report. It shows originals!")
-    ] = None
-    skip_unreadable: Annotated[bool, typer.Option("--skip-unreadable", help="Leave out files that cannot be read.")] = (
-        False
+    same_person: bool = file_option(False, "Names that share a photograph are one person; otherwise an error.")
+    link_table: Path | None = file_option(None, "Also write who became whom. Secret! Never overwritten.")
+    vault: Path | None = file_option(
+        None, "Also seal who became whom in this file, such as link.age, for each --recipient. Never overwritten."
     )
-    scheduler: Annotated[str, typer.Option(help=f"For finding faces in photographs, and --audit. {SCHEDULER_HELP}")] = (
-        LOCAL
-    )
-    workers: Annotated[int | None, typer.Option(help="How many processes, with --scheduler processes.")] = None
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier release.")] = False
+    recipient: PublicKeys = None
+    identity: Path | None = file_option(None, "File with the secret key, where the --after link table is in a vault.")
+    sign: Sign = None
+    audit: Path | None = file_option(None, "Also attack the release and write this report. It shows originals!")
+    skip_unreadable: bool = file_option(False, "Leave out files that cannot be read.")
+    scheduler: str = run_option(LOCAL, f"For finding faces in photographs, and --audit. {SCHEDULER_HELP}")
+    workers: Workers = None
+    force: bool = file_option(False, "Replace an earlier release.")
     config: ConfigOption = None
-    dry_run: DryRunOption = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
+    dry_run: DryRun = False
+    as_json: AsJson = False
 
 
 @talk.guarded
@@ -121,8 +111,7 @@ def release_command(options: ReleaseCommand) -> None:
         talk.say(result.render())
         if result.audit is not None and options.audit is not None:
             describe(result.audit, options.audit)
-    if result.code is not ExitCode.DONE:
-        raise typer.Exit(result.code)
+    raise typer.Exit(result.code)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,20 +161,16 @@ class Result:
             escape(certificate.promise.rebuild().render()),
         ]
         if certificate.series is not None:
-            lines.append(
-                f"{certificate.series.repeated} of them are repeated from the release before this one, byte for byte."
-            )
+            repeated = certificate.series.repeated
+            lines.append(f"{repeated} of them are repeated from the release before this one, byte for byte.")
         if "label_homogeneity" in certificate.figures:
             lines.append(_homogeneity(certificate))
         if counts.merged:
             lines.append(f"{counts.merged} further images of the same people went into these faces.")
         lines += [f"[yellow]withheld[/] {escape(w.source)}: {escape(w.reason)}" for w in self.linkage.withheld]
         lines += [f"[yellow]unreadable[/] {escape(text)}" for text in self.unreadable]
-        lines += (
-            []
-            if self.written
-            else ["Nothing was written. Another run groups people anew, unless it has the same --seed."]
-        )
+        if not self.written:
+            lines.append("Nothing was written. Another run groups people anew, unless it has the same --seed.")
         return "\n".join(lines)
 
 
@@ -234,25 +219,20 @@ def _run(options: ReleaseCommand, output: Path) -> Result:
     key = None if options.sign is None else load_private_key(options.sign)
     after = None if options.after is None else read_after(options.after, options.identity)
     check_scheduler(options.scheduler, options.workers)
-    request = Request(
-        options.faces,
-        options.labels,
-        parse_size(options.size),
-        options.skip_unreadable,
-        options.scheduler,
-        options.workers,
-    )
-    source = load_source(request, chosen)
+    where = Request(options.faces, options.labels, parse_size(options.size), options.skip_unreadable)
+    source = load_source(replace(where, scheduler=options.scheduler, workers=options.workers), chosen)
     reference = None if options.reference is None else load_reference(options.reference, source.faces, chosen)
-    arguments: dict[str, Any] = {
-        "seed": options.seed,
-        "reference": reference,
-        "after": after,
-        "provenance": replace(source.provenance, names="merge" if options.same_person else "refuse"),
-        "progress": talk.progress,
-    }
     with talk.working(f"de-identifying {len(source.faces)} faces"):
-        release, linkage = deidentify(source.faces, chosen, remember=not options.dry_run, **arguments)
+        release, linkage = deidentify(
+            source.faces,
+            chosen,
+            seed=options.seed,
+            reference=reference,
+            after=after,
+            provenance=replace(source.provenance, names="merge" if options.same_person else "refuse"),
+            remember=not options.dry_run,
+            progress=talk.progress,
+        )
     if options.dry_run:
         return Result(output, release, linkage, source.unreadable, written=False)
     secrets: list[Path] = []
@@ -271,10 +251,8 @@ def _run(options: ReleaseCommand, output: Path) -> Result:
         _remove(secrets)
         raise
     if options.link_table is not None:
-        warnings.warn(
-            f"{options.link_table} tells who became whom. Keep it apart from the release, or delete it.",
-            PrivacyWarning,
-            stacklevel=2,
+        talk.warn_of_secret(
+            f"{options.link_table} tells who became whom. Keep it apart from the release, or delete it."
         )
     audited = None if options.audit is None else _audited(options, output, options.audit, source.faces, linkage)
     return Result(output, release, linkage, source.unreadable, audited)

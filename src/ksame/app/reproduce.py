@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from ksame.app import talk
-from ksame.app.options import with_options
-from ksame.errors import ExitCode, PrivacyWarning, UsageError, seed_number, whole_number
+from ksame.app.options import option, with_options
+from ksame.errors import ExitCode, UsageError, seed_number, whole_number
 
 if TYPE_CHECKING:
     from ksame.papers.claims import Judged
@@ -30,18 +29,14 @@ class ReproduceCommand:
     paper: Annotated[
         str, typer.Argument(metavar="PAPER", help="newton2005, gross2005, gross2006, gross2007, sun2015 or all.")
     ]
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write; index.html is the report.")]
-    fast: Annotated[bool, typer.Option("--fast", help="At most 250 people, few repetitions: minutes.")] = False
-    faces: Annotated[
-        Path | None, typer.Option(help="Folder of a real data set instead of people who do not exist.")
-    ] = None
-    layout: Annotated[
-        str, typer.Option(help="How that folder is laid out: feret, multipie, imm, orl, lfw, folder, or auto.")
-    ] = "auto"
-    seed: Annotated[int, typer.Option(help="Of people, splits and repetitions.")] = 0
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes at a time; 0: one for each core.")] = 0
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what an earlier call left in DIR.")] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print the judged claims as JSON.")] = False
+    output: Path = option(..., "Folder to write; index.html is the report.", "--output", "-o")
+    fast: bool = option(False, "At most 250 people, few repetitions: minutes.")
+    faces: Path | None = option(None, "Folder of a real data set instead of people who do not exist.")
+    layout: str = option("auto", "How that folder is laid out: feret, multipie, imm, orl, lfw, folder, or auto.")
+    seed: int = option(0, "Of people, splits and repetitions.")
+    jobs: int = option(0, "Processes at a time; 0: one for each core.", "--jobs", "-j")
+    fresh: bool = option(False, "Compute again what an earlier call left in the output folder.")
+    as_json: bool = option(False, "Print the judged claims as JSON.", "--json")
 
 
 @talk.guarded
@@ -86,11 +81,7 @@ def reproduce_command(options: ReproduceCommand) -> None:
         chosen, outcomes, options.output, data=data, scale=scale, seed=options.seed, progress=talk.progress
     )
     if data.real:
-        warnings.warn(
-            f"{options.output} shows people who exist. Publish its numbers, not its pictures.",
-            PrivacyWarning,
-            stacklevel=2,
-        )
+        talk.warn_of_secret(f"{options.output} shows people who exist. Publish its numbers, not its pictures.")
     if options.as_json:
         talk.emit([claim.as_dict() for claim in judged])
     else:
@@ -115,9 +106,8 @@ def _describe(judged: Sequence[Judged]) -> None:
     colours = {"agree": "green", "partly": "yellow", "differs": "red"}
     table = Table("paper", "claim", "paper says", "we see", "agree?")
     for claim in judged:
-        colour = colours.get(claim.verdict, "dim")
-        verdict = f"[{colour}]{claim.verdict}[/]"
-        table.add_row(claim.paper, *(escape(t) for t in (claim.statement, claim.reported, claim.seen)), verdict)
+        words = (escape(text) for text in (claim.statement, claim.reported, claim.seen))
+        table.add_row(claim.paper, *words, f"[{colours.get(claim.verdict, 'dim')}]{claim.verdict}[/]")
     talk.show(table)
     counts = Counter(claim.verdict for claim in judged)
     talk.say(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))

@@ -154,8 +154,7 @@ def _with_predicted(portraits: Portraits, label: str) -> tuple[FaceSet, str]:
     note = f"{label} was predicted from the faces; {accuracy}"
     warnings.warn(f"No label {label!r} was given: {note}", KsameWarning, stacklevel=2)
     faces = portraits.faces
-    attributes = {**faces.attributes, label: values}
-    return FaceSet(faces.images, faces.subjects, faces.landmarks, attributes, faces.names), note
+    return replace(faces, attributes={**faces.attributes, label: values}), note
 
 
 def parse_size(size: str | None) -> Template | None:

@@ -150,6 +150,11 @@ def _bars() -> Progress:
     )
 
 
+def warn_of_secret(text: str) -> None:
+    """Warn that a file was written which must not be published."""
+    warnings.warn(text, PrivacyWarning, stacklevel=3)
+
+
 def say(text: str) -> None:
     """Print a line for people."""
     console.print(text)

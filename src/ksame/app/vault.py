@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +9,8 @@ import typer
 from rich.table import Table
 
 from ksame.app import talk
-from ksame.errors import PrivacyWarning, UsageError
+from ksame.app.options import AsJson
+from ksame.errors import UsageError
 
 if TYPE_CHECKING:
     from ksame.privacy.findings import Finding
@@ -31,7 +31,6 @@ Shares = Annotated[
     list[Path] | None,
     typer.Option("--share", help="File with a share of the key, instead of --identity; as often as are needed."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
 Person = Annotated[list[str] | None, typer.Option("--person", "-p", help="Name in the link table, such as P3.")]
 
 
@@ -162,7 +161,7 @@ def open_vault(
     found = _read(vault)
     if release is None and not person:
         head = _open_table(found, key, output, reason)
-        warnings.warn(f"{output} tells who became whom. Keep it, or delete it.", PrivacyWarning, stacklevel=2)
+        talk.warn_of_secret(f"{output} tells who became whom. Keep it, or delete it.")
     elif release is None or not person:
         raise UsageError("To bring somebody back, name the released file and --person. See: ksame vault list.")
     else:
@@ -172,7 +171,7 @@ def open_vault(
             f"[bold]{', '.join(done.people)}[/] brought back in {done.n_frames} frames of "
             f"[bold]{talk.plain(str(output))}[/]; all else is as released."
         )
-        warnings.warn(f"{output} shows {', '.join(done.people)}. Keep it.", PrivacyWarning, stacklevel=2)
+        talk.warn_of_secret(f"{output} shows {', '.join(done.people)}. Keep it.")
     talk.say(f"Opening {len(found.log.openings) + 1} is logged. Note its hash elsewhere: {head}")
 
 

@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from ksame.app import talk
+from ksame.app.options import AsJson
 from ksame.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def verify_command(
     size: Annotated[str | None, typer.Option(help="Size to which the originals were registered.")] = None,
     reference: Annotated[Path | None, typer.Option(help="The reference it was made with.")] = None,
     key: Annotated[Path | None, typer.Option(help="The publisher's Ed25519 public key (PEM).")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check a release of faces, or photographs and video, against the certificate.
 

@@ -1,9 +1,8 @@
 """The adversary: recognisers, scenarios, protocols and scoring."""
 
 from ksame.attacks.base import AttackData, AttackResult, Coder, Recogniser
-from ksame.attacks.eigenfaces import Eigenfaces, Mahalanobis
+from ksame.attacks.coders import Eigenfaces, Mahalanobis, ModelNeighbour, Posterior
 from ksame.attacks.embedding import Embedding
-from ksame.attacks.modelspace import ModelNeighbour, Posterior
 from ksame.attacks.protocol import Split, label_split, other_photograph_split, same_photograph_split
 from ksame.attacks.restorer import OnRestored, Restorer
 from ksame.attacks.scenarios import SCENARIOS, Scenario, run_attack

@@ -54,20 +54,21 @@ def difference_votes(released: FloatArray, originals: FloatArray) -> FloatArray:
 
 def spacing(codes: FloatArray) -> float:
     """Return the median distance of a row to the nearest row that differs from it."""
-    distances = cross_squared_distances(codes, codes)
-    distances[distances <= 1e-9 * distances.max()] = np.inf
-    nearest = distances.min(axis=1)
+    nearest = _to_others(codes).min(axis=1)
     finite = nearest[np.isfinite(nearest)]
     return float(np.sqrt(np.median(finite))) if len(finite) else 0.0
 
 
-def _pairs(codes: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return every row together with its nearest others: two lists of rows and how far they are apart.
-
-    Equal rows make no pair.
-    """
+def _to_others(codes: FloatArray) -> FloatArray:
+    """Return squared distances between rows, (n_rows, n_rows); equal rows are infinitely far apart."""
     distances = cross_squared_distances(codes, codes)
-    distances[distances <= 1e-9 * max(float(distances.max()), 1e-300)] = np.inf
+    distances[distances <= 1e-9 * distances.max()] = np.inf
+    return distances
+
+
+def _pairs(codes: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return every row with its nearest others: two lists of rows, and how far apart. Equal rows make no pair."""
+    distances = _to_others(codes)
     count = min(_PARTNERS, len(codes) - 1)
     others = np.argpartition(distances, count - 1, axis=1)[:, :count].ravel()
     rows = np.repeat(np.arange(len(codes)), count)
@@ -86,22 +87,10 @@ def insider_codes(
     """Return what an insider computes for every released face: k times the shared face, less the members they know.
 
     Somebody who knows all members of a k-Same group but one, and their originals, gets the original of the last one up
-    to rounding: the mean hides nobody from the others (Newton et al. 2005 promise nothing of the kind).
-
-    Parameters
-    ----------
-    released : ndarray of shape (n_released, n_features)
-    which : ndarray of shape (n_released,)
-        Which released faces are equal: those form a group.
-    truth : sequence of length n_released
-        Whom each released face stands for.
-    originals, subjects : ndarray of shape (n_originals, n_features) and (n_originals,)
-
-    Returns
-    -------
-    computed : ndarray of shape (n_released, n_features)
-    members : ndarray of shape (n_released,)
-        How many people share each face.
+    to rounding: the mean hides nobody from the others (Newton et al. 2005 promise nothing of the kind). ``released`` is
+    of shape (n_released, n_features); ``which`` says which of them are equal, and so form a group; ``truth`` whom each
+    stands for. ``originals`` is of shape (n_originals, n_features). Returned are codes of the shape of ``released``,
+    and how many people share each face, (n_released,).
     """
     means, who = subject_means(originals, np.asarray(subjects))
     row = {str(subject): i for i, subject in enumerate(who)}
@@ -110,10 +99,9 @@ def insider_codes(
     people = np.asarray(truth)
     for group in np.unique(which):
         inside = np.flatnonzero(which == group)
-        shared = [str(subject) for subject in np.unique(people[inside]) if str(subject) in row]
-        total = means[[row[subject] for subject in shared]].sum(axis=0)
+        shared = [row[subject] for subject in map(str, np.unique(people[inside])) if subject in row]
+        total, members[inside] = means[shared].sum(axis=0), len(shared)
         for i in inside:
-            members[i] = len(shared)
             if len(shared) > 1 and str(people[i]) in row:
                 computed[i] = len(shared) * released[i] - (total - means[row[str(people[i])]])
     return computed, members

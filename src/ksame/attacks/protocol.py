@@ -55,10 +55,7 @@ class Split:
 def same_photograph_split(faces: FaceSet, *, training: float = 0.0, seed: int = 0) -> Split:
     """Split people into those who train and those attacked, whose photographs are gallery and probes at once.
 
-    Parameters
-    ----------
-    training : float
-        Share of the people who train; nobody by default, as in Newton et al. (2005).
+    ``training``: share of the people who train; nobody by default, as in Newton et al. (2005).
     """
     learn, others = _people(faces, training, seed)
     return Split(others, others, learn, same_photographs=True)

@@ -74,27 +74,16 @@ class Restorer:
                 "size, channels first."
             )
         self.side = int(shape[2])
-        self._restore_one(np.full((self.side, self.side, 3), 128, dtype=np.uint8))  # its answer is checked once, here
+        self.restore(np.full((self.side, self.side, 3), 128, dtype=np.uint8))  # its answer is checked once, here
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restorer_here, (self._file.absolute(),)
-
-    def restore(self, crops: NDArray[Any]) -> ByteArray:
-        """Return the restored squares.
-
-        Parameters
-        ----------
-        crops : ndarray of shape (n_faces, side, side, 3), uint8
-        """
-        if not len(crops):
-            return np.empty((0, self.side, self.side, 3), dtype=np.uint8)
-        return np.stack([self._restore_one(crop) for crop in crops])
 
     def restored(self, picture: NDArray[Any], box: Box) -> ByteArray:
         """Return the picture, (height, width, 3), with the face in ``box`` (left, top, width, height) restored."""
         rgb = as_rgb8(picture)
         to_crop = square_of(box, self.side)
-        crop = self._restore_one(warp(rgb, to_crop, self.side))
+        crop = self.restore(warp(rgb, to_crop, self.side))
         size = (rgb.shape[1], rgb.shape[0])
         pasted = cv2.warpAffine(
             crop, to_crop, size, flags=cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP, borderMode=cv2.BORDER_REPLICATE
@@ -103,8 +92,8 @@ class Restorer:
         inside = cv2.warpAffine(ones, to_crop, size, flags=cv2.INTER_NEAREST | cv2.WARP_INVERSE_MAP) > 0
         return np.where(inside[..., None], np.asarray(pasted, dtype=np.uint8), rgb)
 
-    def _restore_one(self, crop: NDArray[Any]) -> ByteArray:
-        """Return the restored square, (side, side, 3); one at a time, since files may fix the batch at 1."""
+    def restore(self, crop: NDArray[Any]) -> ByteArray:
+        """Return the restored square, (side, side, 3), 8-bit; one at a time, since files may fix the batch at 1."""
         if crop.shape != (self.side, self.side, 3) or crop.dtype != np.uint8:
             raise InputError(
                 f"A restorer needs 8-bit crops of shape {(self.side, self.side, 3)}. Got {crop.dtype}, {crop.shape}."

@@ -23,9 +23,9 @@ from ksame.attacks.base import (
     distinct,
     score,
 )
+from ksame.attacks.coders import Eigenfaces
 from ksame.attacks.detection import Level, detect_levels
 from ksame.attacks.differencing import DistinctFaces, differences
-from ksame.attacks.eigenfaces import Eigenfaces
 from ksame.attacks.restoration import Prior, RidgeInverse, enhance
 from ksame.errors import InputError, parameter_error
 from ksame.faces.faceset import FaceSet, subject_means
@@ -36,22 +36,18 @@ _FOLDS = 5
 
 @dataclass(frozen=True)
 class Scenario:
-    """An attack that any recogniser can be used for; the summary says what is compared with what."""
+    """An attack for any recogniser; the summary says what is compared with what."""
 
     name: str
     summary: str
     run: Callable[[Recogniser, AttackData, np.random.Generator], AttackResult]
-
-    def __call__(self, recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:
-        """Attack."""
-        return self.run(recogniser, data, rng)
 
 
 def run_attack(name: str, recogniser: Recogniser, data: AttackData, seed: int = 0) -> AttackResult:
     """Run the scenario called ``name``, a key of :data:`SCENARIOS`; it fits the recogniser itself."""
     if name not in SCENARIOS:
         raise parameter_error("name", "run_attack", f"one of {', '.join(SCENARIOS)}", name)
-    return SCENARIOS[name](recogniser, data, np.random.default_rng(seed))
+    return SCENARIOS[name].run(recogniser, data, np.random.default_rng(seed))
 
 
 def _naive(recogniser: Recogniser, data: AttackData, rng: np.random.Generator) -> AttackResult:

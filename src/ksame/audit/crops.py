@@ -71,13 +71,7 @@ class FaceCrops:
 class FaceCropper:
     """Detects and crops faces.
 
-    Parameters
-    ----------
-    view : {"faces", "photographs"}
-    places : ndarray of shape (5, 2), optional
-        Where eyes, nose and mouth corners lie in registered faces.
-    size : (int, int), optional
-        Height and width of registered faces.
+    Of registered faces it knows the ``places`` of eyes, nose and mouth corners, (5, 2), and the ``size``, height first.
     """
 
     def __init__(self, view: View, places: FloatArray | None = None, size: tuple[int, int] | None = None) -> None:
@@ -92,15 +86,10 @@ class FaceCropper:
         return _cropper_here, (self.view, places, self.size)
 
     def crop(self, picture: NDArray[Any], *, original: FaceCrops | None = None, by_hand: bool = False) -> FaceCrops:
-        """Detect the face of a picture and crop it.
+        """Detect the face of a picture, (height, width, 1 or 3), float in [0, 1], and crop it.
 
-        Parameters
-        ----------
-        picture : ndarray of shape (height, width, 1 or 3), float in [0, 1]
-        original : FaceCrops, optional
-            Of the original of a released picture: among several faces, the one in its place is taken.
-        by_hand : bool
-            Where no face is found, take the place it has in the original, as a patient attacker would.
+        Among several faces of a released picture, the one in the place of the ``original`` is taken. Where none is
+        found, ``by_hand`` takes that place, as a patient attacker would.
         """
         rgb = as_rgb8(picture)
         face = self._detect(rgb, original)

@@ -77,15 +77,10 @@ class AuditInput:
 
 
 def pair_images(originals: ImageSource, released: ImageSource, pairing: Pairing = BY_NAME) -> AuditInput:
-    """Find the pictures of both sides and pair them.
+    """Find the pictures of both sides, in folders with all their sub-folders or in memory, and pair them.
 
     Raises UsageError when nothing can be paired, or everything shows one person. Raises InputError when a table cannot
     be read or names a file that is not there.
-
-    Parameters
-    ----------
-    originals, released : Path, str or FaceSet
-        Folders, searched with all their sub-folders, or faces in memory.
     """
     pairs, linkage = pairing.pairs, pairing.linkage
     if pairs is not None and linkage is not None:

@@ -184,18 +184,9 @@ def _require_two_people(pictures: AuditInput, faces: AuditFaces) -> None:
 
 
 def face_sets(faces: AuditFaces, part: str) -> tuple[FaceSet, FaceSet | None]:
-    """Return originals and released faces as attackers get them.
+    """Return originals and released faces as attackers get them; ``wide`` faces carry their five points.
 
-    Parameters
-    ----------
-    part : {"tight", "wide"}
-        With ``wide``, faces carry their five points.
-
-    Returns
-    -------
-    originals : FaceSet
-    released : FaceSet or None
-        Without the pictures in which there is no face; None where there is none in any.
+    Released pictures in which there is no face are left out; None stands for a release without any.
     """
     before = {pair.pair.original.name: (pair.pair.original, pair.before) for pair in faces.pairs}
     before |= {image.name: (image, crops) for image, crops in faces.further}

@@ -27,20 +27,9 @@ def promise_of(certificate: AnyCertificate) -> Promise:
 def scene_pairs(
     linkage: SceneLinkage, folder: Path, before: Sequence[str], after: Sequence[str]
 ) -> tuple[list[tuple[str, str]], Mapping[str, str]]:
-    """Pair outputs with the originals that a link table names.
+    """Pair outputs with the originals that a link table names, and say whom originals show that show one person only.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the originals.
-    before, after : sequence of str
-        Names of originals below the folder, and of released pictures.
-
-    Returns
-    -------
-    pairs : list of (original, released)
-    people : mapping of original to person
-        Whom a picture shows, where that is one person only.
+    ``before`` are names of originals below the ``folder``, ``after`` those of released pictures.
     """
     places = {str((folder / name).resolve()): name for name in before}
     shown: dict[tuple[str, str], list[str]] = {}

@@ -23,26 +23,14 @@ class MissingYardstickError(KsameError):
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is measured.
+    """How much is measured."""
 
-    Attributes
-    ----------
-    faces, height, width : int
-        Of the face sets.
-    rounds : int
-        Turns of which medians are taken; on media, half as many.
-    install : bool
-        Install yardsticks that are missing, each into an environment of its own.
-    clip : Path, optional
-        A recording instead of the sample that comes with the package.
-    """
-
-    faces: int = 200
+    faces: int = 200  # of the face sets, as height and width
     height: int = 134
     width: int = 99
-    rounds: int = 3
-    install: bool = False
-    clip: Path | None = None
+    rounds: int = 3  # turns of which medians are taken; on media, half as many
+    install: bool = False  # install yardsticks that are missing, each into an environment of its own
+    clip: Path | None = None  # a recording instead of the sample that comes with the package
 
     def __post_init__(self) -> None:
         if self.clip is not None and not self.clip.is_file():
@@ -51,29 +39,16 @@ class Settings:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One line of the table.
-
-    Attributes
-    ----------
-    what, yardstick : str
-    seconds, yardstick_seconds : float, optional
-        Medians; None where the yardstick is missing.
-    cpu, yardstick_cpu : float, optional
-        Medians of processor time, of all threads and processes together, which other programs disturb less.
-    figures : mapping of str to float
-        What else was seen, such as memory, or how far both agree.
-    skipped : str
-        Why nothing was measured.
-    """
+    """One line of the table."""
 
     what: str
     yardstick: str
-    seconds: float | None = None
+    seconds: float | None = None  # a median, as all below; None where the yardstick is missing
     yardstick_seconds: float | None = None
-    cpu: float | None = None
+    cpu: float | None = None  # processor time of all threads and processes, which other programs disturb less
     yardstick_cpu: float | None = None
-    figures: Mapping[str, float] = field(default_factory=dict)
-    skipped: str = ""
+    figures: Mapping[str, float] = field(default_factory=dict)  # seen besides: memory, or how far both agree
+    skipped: str = ""  # why nothing was measured
 
     @property
     def ratio(self) -> float | None:

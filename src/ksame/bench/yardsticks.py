@@ -25,18 +25,10 @@ _BIN, _SUFFIX = ("Scripts", ".exe") if sys.platform == "win32" else ("bin", "")
 
 @dataclass(frozen=True)
 class Yardstick:
-    """A package that is not part of ksame.
-
-    Attributes
-    ----------
-    name : str
-    requirement : str
-        For pip.
-    licence : str
-    """
+    """A package that is not part of ksame."""
 
     name: str
-    requirement: str
+    requirement: str  # for pip
     licence: str
 
     @property

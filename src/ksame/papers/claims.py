@@ -129,6 +129,21 @@ def listed(curve: Mapping[Any, float], show: Callable[[float], str] = pct) -> st
     return ", ".join(f"{x:g}: {show(y)}" if isinstance(x, float) else f"{x}: {show(y)}" for x, y in curve.items())
 
 
+def by_subject_only(seen: str) -> Judgement:
+    """Return half of an agreement; see :data:`BY_SUBJECT_ONLY`."""
+    return Judgement(seen, Verdict.PARTLY, BY_SUBJECT_ONLY)
+
+
+def by_name(curves: Mapping[str, Mapping[Any, float]], between: str = "; ") -> str:
+    """Return several curves in words."""
+    return between.join(f"{name} {listed(curve)}" for name, curve in curves.items())
+
+
+def one_in_k(rates: Iterable[tuple[Any, Any]], seen: str) -> Judgement:
+    """Return agreement where no rate, given with its k, is above 1/k."""
+    return agree_if(max(rate * k for k, rate in rates) <= 1 + 1e-9, seen, "above 1/k")
+
+
 def names(values: Iterable[Any]) -> str:
     """Return values as a list in a sentence.
 

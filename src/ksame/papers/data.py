@@ -6,7 +6,7 @@ import csv
 import hashlib
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -184,8 +184,7 @@ def _digest(folder: Path, pictures: Sequence[Picture]) -> str:
 
 
 def _numbered(faces: FaceSet, shots: NDArray[np.intp]) -> FaceSet:
-    attributes = {**faces.attributes, SHOT: shots.astype(np.str_)}
-    return FaceSet(faces.images, faces.subjects, faces.landmarks, attributes, faces.names)
+    return replace(faces, attributes={**faces.attributes, SHOT: shots.astype(np.str_)})
 
 
 def _cut(faces: FaceSet, wanted: Wanted) -> FaceSet:

@@ -127,19 +127,6 @@ class Experiment:
     heavy: bool = False  # takes long; several processes begin with these
 
 
-class Experiments(list[Experiment]):
-    """The experiments of a paper, in its order."""
-
-    def add(self, name: str, where: str, title: str, *drawings: Drawing, heavy: bool = False) -> Callable[[Run], Run]:
-        """Add the function below as an experiment; see :class:`Experiment`."""
-
-        def run_by(run: Run) -> Run:
-            self.append(Experiment(name, where, title, run, drawings, heavy))
-            return run
-
-        return run_by
-
-
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """An experiment that was run, or why it could not be."""

@@ -11,7 +11,7 @@ import numpy as np
 from ksame.attacks import Embedding, Mahalanobis, Recogniser, Split, same_photograph_split
 from ksame.faces.faceset import FaceSet, quantise
 from ksame.models import SFace
-from ksame.papers.experiment import Experiments, Findings, Row, Task
+from ksame.papers.experiment import Findings, Row, Task
 from ksame.papers.figures import Curves, Sheet
 from ksame.papers.gross2005_claims import CLAIMS
 from ksame.papers.measure import Trained, attack, balanced, label_rows, layout, one_each, photograph_split, released
@@ -29,8 +29,12 @@ KS = (2, 4, 6, 10, 14, 20, 26, 32, 40)
 _BLURS = ("blur", "blur, sigma a variance")
 SELECT = (("k-Same", None), ("k-Same-Select gender", "gender"), ("k-Same-Select expression", "expression"))
 
-
-EXPERIMENTS = Experiments()
+PAPER = Paper(
+    "gross2005",
+    "R. Gross, E. Airoldi, B. Malin, L. Sweeney. Integrating Utility into Face De-identification. PET 2005.",
+    "FERET: 833 people, 584 of them neutral and smiling; 81 x 92 pixels in grey",
+    CLAIMS,
+)
 
 
 def _profile(name: str) -> Curves:
@@ -81,36 +85,39 @@ def _sheet(task: Task, faces: FaceSet, name: str, parameter: str, levels: Sequen
     return Findings(rows, (), layout(shown, ("",), captions))
 
 
-@EXPERIMENTS.add("fig1", "Fig. 1", "Pixelation", Sheet("fig1a", "Pixelated faces."), _profile("fig1"))
+@PAPER.experiment("fig1", "Fig. 1", Sheet("fig1a", "Pixelated faces."), _profile("fig1"))
 def pixelated(task: Task) -> Findings:
-    """Fig. 1."""
+    """Pixelation."""
     return _sheet(task, task.faces(60, size=SIZE), "pixelate", "p", (3, 5, 7, 9, 15))
 
 
-@EXPERIMENTS.add("fig2", "Fig. 2", "Blur", Sheet("fig2a", "Blurred faces."), _profile("fig2"))
+@PAPER.experiment("fig2", "Fig. 2", Sheet("fig2a", "Blurred faces."), _profile("fig2"))
 def blurred(task: Task) -> Findings:
-    """Fig. 2."""
+    """Blur."""
     return _sheet(task, task.faces(60, size=SIZE), "blur", "sigma", (5.0, 9.0, 13.0, 17.0, 25.0))
 
 
-@EXPERIMENTS.add("fig3", "Fig. 3", "k-Same", Sheet("fig3a", "k-Samed faces."), _profile("fig3"))
+@PAPER.experiment("fig3", "Fig. 3", Sheet("fig3a", "k-Samed faces."), _profile("fig3"))
 def averaged(task: Task) -> Findings:
-    """Fig. 3."""
+    """k-Same."""
     faces = balanced(task, 400, size=SIZE)
     return _sheet(task, faces, "k-same-pixel", "k", [k for k in (2, 3, 5, 10, 20) if 2 * k <= len(faces)])
 
 
-@EXPERIMENTS.add("fig4", "Fig. 4", "k-Same-Select", Sheet("fig4", "Faces that keep their expression."))
+@PAPER.experiment("fig4", "Fig. 4", Sheet("fig4", "Faces that keep their expression."))
 def selected(task: Task) -> Findings:
-    """Fig. 4."""
+    """k-Same-Select."""
     faces = balanced(task, 400, size=SIZE)
     ks = [k for k in (2, 3, 5, 10, 20) if 4 * k <= len(faces)]
     return _sheet(task, faces, "k-same-pixel", "k", ks, select="expression")
 
 
-@EXPERIMENTS.add("fig6", "Fig. 6", "Recognition by PCA", *_recognition("fig6"), heavy=True)
+@PAPER.experiment("fig6", "Fig. 6", *_recognition("fig6"), heavy=True)
 def principal_components(task: Task) -> Findings:
-    """Fig. 6: PCA with Mahalanobis distances, the eigenspace of a fifth of the people."""
+    """Recognition by PCA.
+
+    With Mahalanobis distances, in the eigenspace of a fifth of the people.
+    """
     rows: list[Row] = []
     notes = ["the paper calls sigma a standard deviation and a variance; both readings are run"]
     splits = {
@@ -129,9 +136,12 @@ def principal_components(task: Task) -> Findings:
     return Findings(rows, tuple(notes))
 
 
-@EXPERIMENTS.add("fig7", "Fig. 7", "Recognition by a deep network", *_recognition("fig7"), heavy=True)
+@PAPER.experiment("fig7", "Fig. 7", *_recognition("fig7"), heavy=True)
 def network(task: Task) -> Findings:
-    """Fig. 7: a deep recogniser, SFace, where the paper had FaceIt."""
+    """Recognition by a deep network.
+
+    SFace, where the paper had FaceIt.
+    """
     split = photograph_split(task, WATCHED, TRAINING, task.seed, size=(168, 132), grey=False, whole=True)
     rows = [{"protocol": "another photograph", **row} for row in _curves(task, split, Embedding(SFace()), thin=4)]
     notes = (
@@ -188,15 +198,14 @@ def _averages(method: str, ks: Sequence[int], select: str | None) -> list[Try]:
     ]
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "fig8",
     "Fig. 8",
-    "Gender and expression that can still be read",
     *(_reading(label, folds) for label in ("gender", "expression") for folds in ("subject", "group")),
     heavy=True,
 )
 def utility(task: Task) -> Findings:
-    """Fig. 8: gender and expression read by a linear support vector machine."""
+    """Gender and expression that can still be read."""
     sets = {"gender": task.faces(PEOPLE, size=SIZE), "expression": balanced(task, EXPRESSIVE, size=SIZE)}
     rows: list[Row] = []
     for label, faces in sets.items():
@@ -221,15 +230,6 @@ def utility(task: Task) -> Findings:
 def _by_lot(task: Task, faces: FaceSet, label: str, k: int) -> list[Row]:
     """Select a label that means nothing: what is read from it is an artefact of the folds."""
     lot = np.random.default_rng([task.seed, 4]).permutation(faces.attribute(label))
-    dealt = FaceSet(faces.images, faces.subjects, faces.landmarks, {**faces.attributes, label: lot}, faces.names)
+    dealt = replace(faces, attributes={**faces.attributes, label: lot})
     made = released(dealt, "k-same-pixel", task.seed, k=k, select=label)
     return label_rows(made.faces, label, "linear", task.seed, method="k-Same-Select by lot", level=k)
-
-
-PAPER = Paper(
-    "gross2005",
-    "R. Gross, E. Airoldi, B. Malin, L. Sweeney. Integrating Utility into Face De-identification. PET 2005.",
-    "FERET: 833 people, 584 of them neutral and smiling; 81 x 92 pixels in grey",
-    tuple(EXPERIMENTS),
-    CLAIMS,
-)

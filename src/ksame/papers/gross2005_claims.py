@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksame.papers.claims import BY_SUBJECT_ONLY, Claims, Judgement, Verdict, agree_if, listed, names, pct
+from ksame.papers.claims import Claims, Judgement, agree_if, by_name, by_subject_only, listed, names, one_in_k, pct
 from ksame.papers.experiment import Rows
 
 LABELS = ("gender", "expression")
@@ -42,7 +42,7 @@ def _slow_fall(rows: Rows) -> Judgement:
         untouched = mine.one("rank1", method="untouched")
         of = {m: mine.curve("level", "rank1", method=m) for m in BLURS}
         few = {m: {x: v for x, v in c.items() if x <= (9 if m == "pixelation" else 17)} for m, c in of.items()}
-        seen.append(f"{protocol}: untouched {pct(untouched)}, " + ", ".join(f"{m} {listed(c)}" for m, c in few.items()))
+        seen.append(f"{protocol}: untouched {pct(untouched)}, {by_name(few, ', ')}")
         kept.append(min(*few["pixelation"].values(), *few[BLURS[2]].values()))
         strict.append(min(few["blur"].values()))
     why = (
@@ -85,13 +85,13 @@ def _seventy(rows: Rows) -> Judgement:
 @CLAIMS.add("fig6", "Fig. 6c", "below 1/k", _PCA)
 def _one_in_k(rows: Rows) -> Judgement:
     """k-Same and k-Same-Select stay below 1/k."""
-    seen, most = [], 0.0
+    seen, rates = [], [(0.0, 0.0)]
     for protocol in (p for p in PROTOCOLS if rows.where(protocol=p).rows):
         mine = rows.where(protocol=protocol)
         of = {m: mine.curve("level", "rank1", method=m) for m in SELECT if mine.where(method=m).rows}
-        seen.append(f"{protocol}: " + ", ".join(f"{m} {listed(c)}" for m, c in of.items()))
-        most = max(most, *(v * k for c in of.values() for k, v in c.items()))
-    return agree_if(most <= 1 + 1e-9, "; ".join(seen), "above 1/k")
+        seen.append(f"{protocol}: {by_name(of, ', ')}")
+        rates += [point for curve in of.values() for point in curve.items()]
+    return one_in_k(rates, "; ".join(seen))
 
 
 @CLAIMS.add("fig7", "Fig. 7c", "well below 1/k (FaceIt)", "100 people, SFace")
@@ -104,9 +104,7 @@ def _one_in_k_deep(rows: Rows) -> Judgement:
 def _commercial(rows: Rows) -> Judgement:
     """Blur and pixelation have to be strong to hide people from it too."""
     of = {m: rows.curve("level", "rank1", method=m) for m in ("pixelation", "blur")}
-    seen = f"untouched {pct(rows.one('rank1', method='untouched'))}; " + "; ".join(
-        f"{m} {listed(c)}" for m, c in of.items()
-    )
+    seen = f"untouched {pct(rows.one('rank1', method='untouched'))}; {by_name(of)}"
     strong = all(list(c.values())[1] > 0.5 for c in of.values())
     return agree_if(strong, seen, "weak levels hide people from it already", partly=True)
 
@@ -141,7 +139,7 @@ def _select(rows: Rows) -> Judgement:
         apart = _rates(rows, label, "k-Same-Select", "group")
         honest.append(bool(apart) and apart[max(apart)] >= base)
     if all(rises) and not all(honest):
-        return Judgement("; ".join(seen), Verdict.PARTLY, BY_SUBJECT_ONLY)
+        return by_subject_only("; ".join(seen))
     why = "not for every label does Select end above the baseline and above k-Same, and k-Same below the baseline"
     return agree_if(all(rises), "; ".join(seen), why, partly=any(rises))
 

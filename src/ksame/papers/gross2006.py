@@ -10,7 +10,7 @@ import numpy as np
 from ksame.attacks import AttackResult, Eigenfaces, Split, label_split, run_attack
 from ksame.faces.faceset import FaceSet, quantise
 from ksame.papers.data import SHOT
-from ksame.papers.experiment import Experiments, Findings, Row, Task
+from ksame.papers.experiment import Findings, Row, Task
 from ksame.papers.figures import Curves, Sheet
 from ksame.papers.gross2006_claims import CLAIMS
 from ksame.papers.measure import balanced, label_rows, layout, mean_rate, one_each, photograph_split, released, stacked
@@ -32,20 +32,27 @@ _WHOLE = {"size": (112, 88), "whole": True}
 
 
 METHODS = {"k-Same": partial(recipe, "k-same-pixel"), "k-Same-M": partial(recipe, "k-same-m", coding="aam")}
-EXPERIMENTS = Experiments()
+PAPER = Paper(
+    "gross2006",
+    "R. Gross, L. Sweeney, F. de la Torre, S. Baker. Model-Based Face De-Identification. PRIV 2006.",
+    "Multi-PIE: 249 people, neutral and smiling; FERET: 275 people, fa and fb",
+    CLAIMS,
+)
 
 _BY_FOLDS = ("method", "folds")
 _READ: Any = {"y": "accuracy", "y_label": "expression read rightly"}
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "fig2",
     "Figs. 2 and 3",
-    "k-Same and k-Same-M",
     Sheet("fig2", "Two people released by averages of pixels and of model parameters."),
 )
 def sheets(task: Task) -> Findings:
-    """Figs. 2 and 3: averages of pixels with their ghosts, averages of model parameters without."""
+    """k-Same and k-Same-M.
+
+    Averages of pixels with their ghosts, averages of model parameters without.
+    """
     faces = task.faces(100, size=(168, 132), grey=False, whole=True)
     ks = [k for k in (2, 4, 8, 10) if k <= len(faces)]
     made = {name: [released(faces, of(k=k), task.seed) for k in ks] for name, of in METHODS.items()}
@@ -96,10 +103,9 @@ def _seen(model: AamSpace, faces: FaceSet) -> FaceSet:
     return faces.with_images(quantise(model.decode(model.encode(faces))))
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "fig5",
     "Fig. 5",
-    "Recognition of k-Same and k-Same-M",
     Curves("fig5a", "Rank-1 recognition; k = 1 is untouched.", "k", ("method",), bound=True),
     Curves(
         "fig5b",
@@ -112,7 +118,7 @@ def _seen(model: AamSpace, faces: FaceSet) -> FaceSet:
     heavy=True,
 )
 def recognition(task: Task) -> Findings:
-    """Fig. 5: rank-1 rates and cumulative match curves of k-Same and k-Same-M over five splits."""
+    """Recognition of k-Same and k-Same-M."""
     found: dict[tuple[str, int], list[AttackResult]] = {}
     ks = task.scale.levels(KS, keep=(2, 5, 10))
     for number in task.progress(range(task.scale.runs(SPLITS)), "splits"):
@@ -144,15 +150,17 @@ def _cmc(results: list[AttackResult], **labels: Any) -> list[Row]:
     return [{**labels, "rank": r, "within": float(mean[r - 1])} for r in RANKS if r <= len(mean)]
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "fig6",
     "Fig. 6",
-    "Expression that can still be read",
     Curves("fig6a", "Accuracy over k; k = 1 is untouched.", "k", _BY_FOLDS, {"method": tuple(METHODS)}, **_READ),
     Curves("fig6b", "Accuracy over blur.", "sigma", _BY_FOLDS, {"method": "blur"}, **_READ),
 )
 def utility(task: Task) -> Findings:
-    """Fig. 6: expression read from k-Same-Select and k-Same-M-Select faces, and from blurred ones."""
+    """Expression that can still be read.
+
+    From k-Same-Select and k-Same-M-Select faces, and from blurred ones.
+    """
     faces = {name: _expressive(task, **wanted) for name, wanted in (("k-Same", {}), ("k-Same-M", _WHOLE))}
     rows: list[Row] = []
     for name, mine in faces.items():
@@ -180,10 +188,9 @@ def _expressive(task: Task, **wanted: Any) -> FaceSet:
     return task.faces(PEOPLE, expressions=("neutral", "smile"), **wanted)
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "fig8",
     "Fig. 8",
-    "Pixelation and the automatic parrot",
     Curves("fig8a", "Originals against pixelated faces.", "rank", ("curve",), {"attack": "naive"}, y="within"),
     Curves(
         "fig8b",
@@ -196,19 +203,18 @@ def _expressive(task: Task, **wanted: Any) -> FaceSet:
     heavy=True,
 )
 def pixelation(task: Task) -> Findings:
-    """Fig. 8: recognition of pixelated faces by the gallery as it is, and pixelated as the probe was found to be."""
+    """Pixelation and the automatic parrot."""
     return _blocks(task, BLOCKS, ("naive", "automatic-parrot"))
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "fig9",
     "Fig. 9",
-    "Resolution enhancement",
     Curves("fig9", "Pixelated faces as they are and enhanced.", "p", ("attack",), x_label="block, pixels"),
     heavy=True,
 )
 def enhancement(task: Task) -> Findings:
-    """Fig. 9: recognition of pixelated faces as they are, and with their resolution enhanced."""
+    """Resolution enhancement."""
     return _blocks(task, (2, 4, 8), ("naive", "enhancement"))
 
 
@@ -231,12 +237,3 @@ def _blocks(task: Task, blocks: tuple[int, ...], scenarios: tuple[str, ...]) -> 
         "train; 81 x 92 pixels as in the paper before, for this one does not say; Eigenfaces",
     )
     return Findings(rows, notes)
-
-
-PAPER = Paper(
-    "gross2006",
-    "R. Gross, L. Sweeney, F. de la Torre, S. Baker. Model-Based Face De-Identification. PRIV 2006.",
-    "Multi-PIE: 249 people, neutral and smiling; FERET: 275 people, fa and fb",
-    tuple(EXPERIMENTS),
-    CLAIMS,
-)

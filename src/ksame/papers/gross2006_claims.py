@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ksame.papers.claims import BY_SUBJECT_ONLY, Claims, Judgement, Verdict, agree_if, listed, names, pct
+from ksame.papers.claims import Claims, Judgement, agree_if, by_name, by_subject_only, listed, names, one_in_k, pct
 from ksame.papers.experiment import Rows
 
 _SPLIT = "249 people, 30 % train, neutral gallery, smiling probes, five splits"
@@ -29,20 +29,17 @@ def _gap(pixel: dict[int, float], model: dict[int, float]) -> float:
 def _ghosts(rows: Rows) -> Judgement:
     """k-Same-M faces show no ghosts where k-Same's do."""
     of = {m: rows.curve("k", "sharpness", method=m) for m in METHODS}
-    seen = "; ".join(f"{m} {listed(c)}" for m, c in of.items())
     ghosts = [k for k, v in of["k-Same"].items() if of["k-Same-M"][k] <= v]
     why = f"at k = {names(ghosts)} k-Same has more edges, since its ghosts are edges too"
     partly = len(ghosts) < len(of["k-Same"])
-    return agree_if(not ghosts, f"sharpness, of the originals': {seen}", why, partly=partly)
+    return agree_if(not ghosts, f"sharpness, of the originals': {by_name(of)}", why, partly=partly)
 
 
 @CLAIMS.add("fig5", "Fig. 5a", "below 1/k at all k", _SPLIT)
 def _below(rows: Rows) -> Judgement:
     """k-Same and k-Same-M stay below 1/k."""
     of = {m: {k: v for k, v in rows.curve("k", "rank1", method=m).items() if k > 1} for m in METHODS}
-    seen = "; ".join(f"{m} {listed(curve)}" for m, curve in of.items())
-    most = max(v * k for curve in of.values() for k, v in curve.items())
-    return agree_if(most <= 1 + 1e-9, seen, "above 1/k")
+    return one_in_k([point for curve in of.values() for point in curve.items()], by_name(of))
 
 
 @CLAIMS.add("fig5", "Fig. 5a", "slightly", _SPLIT)
@@ -86,7 +83,7 @@ def _utility(rows: Rows) -> Judgement:
         above = bool(selected) and min(selected) > min(blur.values())
         good[fold] = (above, above and np.mean(selected) > np.mean(list(blur.values())) + 0.02)
     if good["subject"][1] and not good["group"][1]:
-        return Judgement(seen, Verdict.PARTLY, BY_SUBJECT_ONLY)
+        return by_subject_only(seen)
     why = "blur harms the reading of expression little here, so that Select is hardly above it"
     return agree_if(good["subject"][1], seen, why, partly=good["subject"][0])
 
@@ -112,7 +109,7 @@ def _utility_model(rows: Rows) -> Judgement:
     )
     seen = f"k-Same-M minus k-Same {100 * gap:+.1f} points by subject, {100 * fair:+.1f} by group"
     if gap > 0 and not fair > 0:
-        return Judgement(seen, Verdict.PARTLY, BY_SUBJECT_ONLY)
+        return by_subject_only(seen)
     return agree_if(gap > 0, seen, "both are read nearly always by subject folds", partly=abs(gap) < 0.03)
 
 

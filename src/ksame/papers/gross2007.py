@@ -19,7 +19,7 @@ from ksame.faces.faceset import FaceSet, quantise, subject_means
 from ksame.faces.filters import pixelate
 from ksame.methods import KSame
 from ksame.papers.data import SHOT, NotAvailableError
-from ksame.papers.experiment import Experiments, Findings, Row, Task
+from ksame.papers.experiment import Findings, Row, Task
 from ksame.papers.figures import Curves, Sheet
 from ksame.papers.gross2007_claims import CLAIMS
 from ksame.papers.measure import attack, joined, layout, mean_rate, released, released_codes
@@ -34,7 +34,12 @@ LIGHTS = ("flat", "front", "left", "right", "top")
 BLOCKS = (2, 4, 6, 8, 10, 12, 16, 20, 24)
 EPSILONS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
 RUNS = 5
-EXPERIMENTS = Experiments()
+PAPER = Paper(
+    "gross2007",
+    "R. Gross, L. Sweeney. Towards Real-World Face De-Identification. BTAS 2007.",
+    "Multi-PIE: 203 people with three expressions, 249 under five lights, 150 for pixelation",
+    CLAIMS,
+)
 
 _PLACES = ("office building", "street corner")
 _EXACT = "naive, before rounding"
@@ -47,15 +52,15 @@ def _single_and_pooled(name: str) -> tuple[Curves, Curves]:
     return single, Curves(f"{name}-pooled", pooled, "k", ("method",), {"attack": "pooled"}, bound=True)
 
 
-@EXPERIMENTS.add("fig5a", "Fig. 5a", "k-Same where people have several expressions", *_single_and_pooled("fig5a"))
+@PAPER.experiment("fig5a", "Fig. 5a", *_single_and_pooled("fig5a"))
 def expressions(task: Task) -> Findings:
-    """Fig. 5a: k-Same on 203 people with three expressions each."""
+    """k-Same where people have several expressions."""
     return _repeated(task, task.faces(203, expressions=EXPRESSIONS, size=(112, 88), whole=True), "expression")
 
 
-@EXPERIMENTS.add("fig5b", "Fig. 5b", "k-Same where people are seen in several lights", *_single_and_pooled("fig5b"))
+@PAPER.experiment("fig5b", "Fig. 5b", *_single_and_pooled("fig5b"))
 def lights(task: Task) -> Findings:
-    """Fig. 5b: k-Same on 249 people under five lights each."""
+    """k-Same where people are seen in several lights."""
     return _repeated(task, task.faces(249, illuminations=LIGHTS, size=(112, 88), whole=True), "illumination")
 
 
@@ -80,7 +85,7 @@ def _repeated(task: Task, faces: FaceSet, varied: str) -> Findings:
 def _ways(codes: FloatArray, faces: FaceSet, k: int, seed: int) -> dict[str, tuple[FloatArray, IntArray]]:
     """Release by image, by image within the class of a shot, and by subject."""
     method = KSame(k)
-    everyone = np.array([f"picture {i}" for i in range(len(codes))])
+    apart = np.array([f"picture {i}" for i in range(len(codes))])  # as if each showed somebody else
     shots = faces.attribute(SHOT)
     parts = []
     for shot in np.unique(shots):
@@ -89,7 +94,7 @@ def _ways(codes: FloatArray, faces: FaceSet, k: int, seed: int) -> dict[str, tup
             part, source = released_codes(codes[rows], faces.subjects[rows], method, seed)
             parts.append((part, rows[source]))
     return {
-        "k-Same on images": released_codes(codes, everyone, method, seed),
+        "k-Same on images": released_codes(codes, apart, method, seed),
         "k-Same on images, by class": (np.concatenate([p for p, _ in parts]), np.concatenate([s for _, s in parts])),
         "k-Same on subjects (ours)": released_codes(codes, faces.subjects, method, seed),
     }
@@ -105,10 +110,9 @@ def _scores(
     return rank1_scores(np.sqrt(distances), subjects, truth)
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "fig8",
     "Fig. 8",
-    "Ad-hoc pixelation and the epsilon-map",
     Curves(
         "fig8",
         "Recognition over the side of a block; the epsilon-map from 1e-3 (left) to 1e-7.",
@@ -119,7 +123,10 @@ def _scores(
     ),
 )
 def pixelation(task: Task) -> Findings:
-    """Fig. 8: the same blocks for all faces against the epsilon-map's own for each, naive and automatic parrot."""
+    """Ad-hoc pixelation and the epsilon-map.
+
+    The same blocks for all faces against the map's own for each.
+    """
     faces = task.faces(150, expressions=("neutral", "smile"), size=(134, 99))
     gallery, probes = (faces.take(faces.attribute(SHOT) == shot) for shot in ("0", "1"))
     rows: list[Row] = [attack("naive", Eigenfaces(), AttackData(gallery, probes), method="untouched", blocks=1.0)]
@@ -176,9 +183,9 @@ def run_length(image: NDArray[Any]) -> int:
     return votes.most_common(1)[0][0]
 
 
-@EXPERIMENTS.add("fig9", "Fig. 9", "Faces equally like k people", Sheet("fig9", "Four people at rising k."))
+@PAPER.experiment("fig9", "Fig. 9", Sheet("fig9", "Four people at rising k."))
 def sheet(task: Task) -> Findings:
-    """Fig. 9: faces made equally like k people."""
+    """Faces equally like k people."""
     faces = task.faces(100, size=(134, 99))
     ks = [k for k in (2, 5, 10, 20) if k <= len(faces)]
     if len(faces) < 4:
@@ -192,10 +199,9 @@ def sheet(task: Task) -> Findings:
     return Findings([{"k": k, "people": len(faces)} for k in ks], (), pictures)
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "fig10",
     "Fig. 10",
-    "The (epsilon,k)-map in both scenarios",
     Curves(
         "fig10",
         "Naive recognition in the office building and at the street corner.",
@@ -215,7 +221,10 @@ def sheet(task: Task) -> Findings:
     heavy=True,
 )
 def equalised(task: Task) -> Findings:
-    """Fig. 10: the (epsilon,k)-map on 249 people under five lights, in the office and at the street corner."""
+    """The (epsilon,k)-map in both scenarios.
+
+    In the office the people of the reference are those to be hidden; at the street corner they are others.
+    """
     gallery, probes, reference = _office(task)
     judges: Sequence[tuple[str, Recogniser]] = (
         ("images", ModelNeighbour(PixelSpace())),
@@ -282,12 +291,3 @@ def _last_shots(faces: FaceSet) -> NDArray[np.bool_]:
     shots = faces.attribute(SHOT).astype(int)
     most = {subject: shots[faces.subjects == subject].max() for subject in np.unique(faces.subjects)}
     return np.array([shot == most[subject] for shot, subject in zip(shots, faces.subjects, strict=True)])
-
-
-PAPER = Paper(
-    "gross2007",
-    "R. Gross, L. Sweeney. Towards Real-World Face De-Identification. BTAS 2007.",
-    "Multi-PIE: 203 people with three expressions, 249 under five lights, 150 for pixelation",
-    tuple(EXPERIMENTS),
-    CLAIMS,
-)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from itertools import pairwise
 
-from ksame.papers.claims import Claims, Judgement, Verdict, agree_if, listed, names, pct
+from ksame.papers.claims import Claims, Judgement, Verdict, agree_if, listed, names, one_in_k, pct
 from ksame.papers.experiment import Rows
 
 IMAGES, CLASSES, SUBJECTS = "k-Same on images", "k-Same on images, by class", "k-Same on subjects (ours)"
@@ -19,13 +19,18 @@ def _both(rows: Rows, method: str, y: str = "rank1") -> list[dict[int, float]]:
     return [rows.curve("k", y, method=method, attack=how) for how in ("naive", "pooled")]
 
 
-def _seldom(over: Sequence[int], ks: Sequence[int]) -> str:
-    """Say at which of these k single pictures are above 1/k, and why not at all."""
+def _far_above(rows: Rows, claimed: Callable[[int], bool]) -> Judgement:
+    """Judge whether single pictures are named above 1/k at every k of which that is claimed."""
+    rates, pooled = _both(rows, IMAGES)
+    ks = [k for k in rates if claimed(k)]
+    over = [k for k in ks if rates[k] > 1 / k + 1e-9]
     where = f"above 1/k at k = {', '.join(map(str, over))} only" if over else "single pictures stay at or below 1/k"
-    return (
+    why = (
         f"of k = {ks[0]} to {ks[-1]}, {where}: presumably two pictures of a person are hardly more alike than those of "
         "two people, and seldom in one group"
     )
+    partly = bool(over) or any(v > 1 / k for k, v in pooled.items())
+    return agree_if(over == ks, f"{listed(rates)}; pooled {listed(pooled)}", why, partly=partly)
 
 
 @CLAIMS.add(
@@ -36,11 +41,7 @@ def _seldom(over: Sequence[int], ks: Sequence[int]) -> str:
 )
 def _repeated_expression(rows: Rows) -> Judgement:
     """k-Same leaves recognition far above 1/k when people appear with several expressions."""
-    rates, pooled = _both(rows, IMAGES)
-    over = [k for k, rate in rates.items() if rate > 1 / k + 1e-9]
-    seen = f"{listed(rates)}; pooled {listed(pooled)}"
-    why = _seldom(over, list(rates))
-    return agree_if(len(over) == len(rates), seen, why, partly=bool(over) or any(v > 1 / k for k, v in pooled.items()))
+    return _far_above(rows, lambda k: True)
 
 
 @CLAIMS.add(
@@ -48,13 +49,7 @@ def _repeated_expression(rows: Rows) -> Judgement:
 )
 def _repeated_light(rows: Rows) -> Judgement:
     """k-Same leaves recognition above 1/k for small k when people appear in several lights."""
-    rates, pooled = _both(rows, IMAGES)
-    low = [k for k in rates if k <= 5]
-    over = [k for k in low if rates[k] > 1 / k + 1e-9]
-    seen = f"{listed(rates)}; pooled {listed(pooled)}"
-    return agree_if(
-        over == low, seen, _seldom(over, low), partly=bool(over) or any(v > 1 / k for k, v in pooled.items())
-    )
+    return _far_above(rows, lambda k: k <= 5)
 
 
 @CLAIMS.add(
@@ -85,9 +80,9 @@ def _class_information(rows: Rows) -> Judgement:
 def _subject_level(rows: Rows) -> Judgement:
     """k-Same on subjects keeps 1/k where people repeat."""
     rates, pooled = _both(rows, SUBJECTS, "most")
-    most = max(v * k for curve in (rates, pooled) for k, v in curve.items())
-    seen = f"{listed(rates)}; largest share of 1/k, pooled too, {most:.2f}"
-    return agree_if(most <= 1 + 1e-9, seen, "above 1/k")
+    points = [*rates.items(), *pooled.items()]
+    most = max(rate * k for k, rate in points)
+    return one_in_k(points, f"{listed(rates)}; largest share of 1/k, pooled too, {most:.2f}")
 
 
 @CLAIMS.add("fig8", "Fig. 8a", "high levels needed; defeated", "150 people, neutral gallery, smiling probes")

@@ -13,7 +13,7 @@ from ksame.attacks.base import Imitation
 from ksame.faces.faceset import FaceSet
 from ksame.methods.grouping import greedy, squared_distances
 from ksame.papers.claims import pct
-from ksame.papers.experiment import Experiments, Findings, Row, Rows, Task
+from ksame.papers.experiment import Findings, Row, Rows, Task
 from ksame.papers.figures import Bars, Curves, Sheet
 from ksame.papers.measure import Released, Trained, attack, layout, mean_rate, released, stacked
 from ksame.papers.newton2005_claims import CLAIMS
@@ -31,7 +31,13 @@ ATTACKS = ("naive", "reverse", "parrot")
 METHODS = {"k-Same-Pixel": "k-same-pixel", "k-Same-Eigen": "k-same-eigen"}
 THRESHOLDS = (*range(0, 256, 5), 65, 118)
 NOISE = tuple(range(0, 13001, 1000))
-EXPERIMENTS = Experiments()
+
+PAPER = Paper(
+    "newton2005",
+    "E. Newton, L. Sweeney, B. Malin. Preserving Privacy by De-Identifying Face Images. IEEE TKDE 17(2), 2005.",
+    "FERET: 200 people unless said otherwise, 805 for k-Same; 99 x 134 pixels in grey",
+    CLAIMS,
+)
 
 _PARTS = ("distances", "grouping", "together")
 
@@ -42,11 +48,9 @@ def _loss(faces: FaceSet, made: Released) -> float:
     return mean_loss([measure_loss(faces.images[i], after) for i, after in pairs]).euclidean
 
 
-@EXPERIMENTS.add(
-    "fig2", "Fig. 2", "What BlackOut and Average lose", Sheet("fig2", "Two people, blacked out and averaged.")
-)
+@PAPER.experiment("fig2", "Fig. 2", Sheet("fig2", "Two people, blacked out and averaged."))
 def losses(task: Task) -> Findings:
-    """Fig. 2: two faces, blacked out and averaged, and what each loses."""
+    """What BlackOut and Average lose."""
     faces = task.faces(PEOPLE)
     rows: list[Row] = []
     pairs = [faces.take([i, i + 1]) for i in range(0, len(faces) - 1, 2)]
@@ -63,15 +67,14 @@ def losses(task: Task) -> Findings:
     return Findings(rows, (f"{len(pairs)} pairs of people, loss of eq. 2 in grey values of 0 to 255",), pictures)
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "table",
     "section 5.3",
-    "Masks under three attacks",
     Sheet("masks", "Three people behind each mask."),
     Bars("table", "Recognition of masked faces, all components.", "method", ("attack",), {"components": "all"}),
 )
 def ad_hoc(task: Task) -> Findings:
-    """Section 5.3: bar, T mask, black-out and pixelation under all three attacks."""
+    """Masks under three attacks."""
     faces = task.faces(PEOPLE)
     methods: list[tuple[str, str, dict[str, Any]]] = [
         ("bar mask", "bar-mask", {}),
@@ -95,14 +98,13 @@ def ad_hoc(task: Task) -> Findings:
     return Findings(rows, notes, layout(sheet, ("", "", ""), captions))
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "fig6a",
     "Fig. 6a",
-    "Threshold",
     Curves("fig6a", "Recognition of black-and-white faces.", "threshold", ("attack",), x_label="threshold, grey value"),
 )
 def thresholds(task: Task) -> Findings:
-    """Fig. 6a: black and white by a threshold."""
+    """Threshold."""
     faces = task.faces(PEOPLE)
     rows = []
     values = task.scale.levels(sorted(set(THRESHOLDS)), keep=(5, 65, 118, 120, 250))
@@ -118,10 +120,9 @@ def _always(made: FaceSet) -> Imitation:
     return lambda originals: made
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "fig6b",
     "Fig. 6b",
-    "Noise",
     Curves(
         "fig6b",
         "Recognition of noisy faces; in black and white, pixels are flipped.",
@@ -131,7 +132,10 @@ def _always(made: FaceSet) -> Imitation:
     ),
 )
 def noise(task: Task) -> Findings:
-    """Fig. 6b: random values at the same positions of all images; and flipped pixels in black and white."""
+    """Noise.
+
+    Random values at the same positions of all images; and flipped pixels in black and white.
+    """
     faces = task.faces(PEOPLE)
     rows: list[Row] = []
     pixels = faces.shape[1] * faces.shape[2]
@@ -150,9 +154,9 @@ def noise(task: Task) -> Findings:
     return Findings(rows, notes)
 
 
-@EXPERIMENTS.add("fig7a", "Fig. 7a", "k-Samed faces", Sheet("fig7a", "One person released at rising k."))
+@PAPER.experiment("fig7a", "Fig. 7a", Sheet("fig7a", "One person released at rising k."))
 def sheet(task: Task) -> Findings:
-    """Fig. 7a: one face released at rising k by both methods."""
+    """k-Samed faces."""
     faces = task.faces(PEOPLE)
     ks = [k for k in KS if k <= len(faces)]
     made = {label: [released(faces, _recipe_of(name, k), task.seed) for k in ks] for label, name in METHODS.items()}
@@ -168,10 +172,9 @@ def _recipe_of(name: str, k: int) -> Recipe:
     return recipe(name, k=k, distance="eigen") if name == "k-same-pixel" else recipe(name, k=k)
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "fig7b",
     "Fig. 7b",
-    "Recognition of k-Samed faces",
     Curves(
         "fig7b",
         "Naive, reverse and parrot recognition of k-Samed faces and the bound.",
@@ -182,7 +185,7 @@ def _recipe_of(name: str, k: int) -> Recipe:
     ),
 )
 def curves(task: Task) -> Findings:
-    """Fig. 7b: recognition of 805 k-Samed faces, averaged over runs."""
+    """Recognition of k-Samed faces."""
     faces = task.faces(MANY)
     runs = task.scale.runs(RUNS)
     ks = [k for k in KS if 2 * k <= len(faces)]
@@ -206,14 +209,12 @@ def curves(task: Task) -> Findings:
     return Findings(rows, notes)
 
 
-@EXPERIMENTS.add(
-    "loss",
-    "section 5.4",
-    "Loss at equal protection",
-    Bars("loss", "Mean Euclidean loss in grey values.", "method", y="loss"),
-)
+@PAPER.experiment("loss", "section 5.4", Bars("loss", "Mean Euclidean loss in grey values.", "method", y="loss"))
 def equal_protection(task: Task) -> Findings:
-    """Section 5.4: what k-Same, noise and black-out lose where each leaves no more than a guess."""
+    """Loss at equal protection.
+
+    What k-Same, noise and black-out lose where each leaves no more than a guess.
+    """
     faces = task.faces(PEOPLE)
     knows = Trained.on(Eigenfaces(), faces)
     rows: list[Row] = []
@@ -231,23 +232,16 @@ def equal_protection(task: Task) -> Findings:
     return Findings(rows, (f"{len(faces)} people, guessing names {pct(1 / len(faces))}",))
 
 
-@EXPERIMENTS.add(
+_TIME = "Processor seconds over the number of faces."
+
+
+@PAPER.experiment(
     "time",
     "section 4.2",
-    "Time of k-Same",
-    Curves(
-        "time",
-        "Processor seconds over the number of faces.",
-        "n",
-        ("part",),
-        {"part": _PARTS},
-        "faces",
-        y="seconds",
-        logarithmic=True,
-    ),
+    Curves("time", _TIME, "n", ("part",), {"part": _PARTS}, "faces", y="seconds", logarithmic=True),
 )
 def linear_time(task: Task) -> Findings:
-    """Section 4.2: how the time of k-Same grows with the number of faces."""
+    """Time of k-Same."""
     numbers = task.scale.levels((500, 1000, 2000, 4000), keep=(500, 4000))
     rng = np.random.default_rng(task.seed)
     rows: list[Row] = []
@@ -268,12 +262,3 @@ def linear_time(task: Task) -> Findings:
         slope = float(np.polyfit(np.log(mine.column("n")), np.log(mine.column("seconds")), 1)[0])
         rows.append({"part": f"{part}, exponent", "exponent": slope})
     return Findings(rows, ("processor seconds, k = 10, 60 coefficients a face; time is not repeatable to the digit",))
-
-
-PAPER = Paper(
-    "newton2005",
-    "E. Newton, L. Sweeney, B. Malin. Preserving Privacy by De-Identifying Face Images. IEEE TKDE 17(2), 2005.",
-    "FERET: 200 people unless said otherwise, 805 for k-Same; 99 x 134 pixels in grey",
-    tuple(EXPERIMENTS),
-    CLAIMS,
-)

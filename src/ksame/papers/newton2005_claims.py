@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksame.papers.claims import Claims, Judgement, Verdict, agree_if, listed, names, pct
+from ksame.papers.claims import Claims, Judgement, Verdict, agree_if, listed, names, one_in_k, pct
 from ksame.papers.experiment import Rows
 
 ATTACKS = ("naive", "reverse", "parrot")
@@ -161,8 +161,7 @@ def _one_in_k(rows: Rows) -> Judgement:
         f"naive, k-Same-Pixel {listed(rows.curve('k', 'rank1', method='k-Same-Pixel', attack='naive'))}; "
         f"largest share of 1/k anywhere {worst['rank1'] * worst['k']:.3f}"
     )
-    most = max(row.get("most", row["rank1"]) * row["k"] for row in rows.rows)
-    return agree_if(most <= 1 + 1e-9, seen, "above 1/k")
+    return one_in_k([(row["k"], row.get("most", row["rank1"])) for row in rows.rows], seen)
 
 
 @CLAIMS.add(

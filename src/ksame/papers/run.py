@@ -44,24 +44,11 @@ def run_experiments(
     progress: Progress = silent,
     tell: Tell = lambda outcome: None,
 ) -> dict[str, dict[str, Outcome]]:
-    """Run the experiments of papers, or take what an earlier call left in ``folder``.
+    """Run the experiments of papers, or take what an earlier call left; return outcomes by paper and experiment.
 
-    Parameters
-    ----------
-    folder : Path
-        Every experiment's numbers appear in a sub-folder of its paper's name as soon as it is done.
-    task : Task, optional
-        Data, size and seed; people who do not exist, at full size, by default.
-    jobs : int
-        Processes at a time; one runs in this process.
-    fresh : bool
-        Compute all again.
-    tell : callable
-        Hears of every experiment that is done.
-
-    Returns
-    -------
-    outcomes : mapping of paper to mapping of experiment to Outcome
+    Every experiment's numbers appear in ``folder``, below its paper's name, as soon as it is done, and ``tell`` hears
+    of it. The default ``task`` is people who do not exist, at full size. One of ``jobs`` runs in this process, more in
+    others. ``fresh`` computes all again.
     """
     jobs = whole_number("jobs", "reproduce", jobs, 1, MOST_JOBS)
     task = task or Task(SyntheticData(), FULL, 0)

@@ -16,7 +16,7 @@ from ksame.faces.faceset import FaceSet, quantise
 from ksame.methods import Furthest, KSame
 from ksame.methods.furthest import Condition, pair_clusters
 from ksame.models import SFace
-from ksame.papers.experiment import Experiments, Findings, Pictures, Row, Task
+from ksame.papers.experiment import Findings, Pictures, Row, Task
 from ksame.papers.figures import Bars, Curves, Histograms, Sheet
 from ksame.papers.measure import attack, mean_rate, released_codes
 from ksame.papers.paper import Paper
@@ -31,7 +31,12 @@ RUNS = 1000
 K = 5
 """Of Table I and Figs. 8 and 9."""
 
-EXPERIMENTS = Experiments()
+PAPER = Paper(
+    "sun2015",
+    "Z. Sun, L. Meng, A. Ariyaeeinia. Distinguishable De-identified Faces. FG 2015.",
+    "LFPW and IMM: an appearance model of 823 faces, 40 neutral faces tested, 1,000 runs",
+    CLAIMS,
+)
 
 _CONDITIONS: tuple[Condition, ...] = ("paper", "tight")
 _LEFT = ("one-member clusters", "leftovers join")
@@ -58,19 +63,18 @@ class _People:
 
 def _people(task: Task) -> _People:
     """Build a model of 9 shape and 50 texture parameters, brightness left out, and code the forty in it."""
-    everyone = task.faces(TRAINING + TESTED, size=_SIZE, grey=False, whole=True)
-    n = len(everyone)
+    known = task.faces(TRAINING + TESTED, size=_SIZE, grey=False, whole=True)
+    n = len(known)
     tested = np.random.default_rng(task.seed).permutation(n)[: min(TESTED, n)]
     shape, texture = min(9, n - 2), min(50, n - 2)
-    space = AamSpace(shape=shape, texture=texture, zero_first_texture=True).fit(everyone)
-    faces = everyone.take(np.sort(tested))
+    space = AamSpace(shape=shape, texture=texture, zero_first_texture=True).fit(known)
+    faces = known.take(np.sort(tested))
     return _People(space, faces, space.encode(faces))
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "fig6",
     "Figs. 6 and 7",
-    "Recognition in the own distance",
     Curves("fig6", "Rank-1 recognition over k.", "k", ("method",), bound=True),
     Curves(
         "fig7",
@@ -83,7 +87,10 @@ def _people(task: Task) -> _People:
     heavy=True,
 )
 def recognition(task: Task) -> Findings:
-    """Figs. 6 and 7: recognition in the own distance over k, and who is left at the end of a run."""
+    """Recognition in the own distance.
+
+    Over k, and who is left at the end of a run.
+    """
     people = _people(task)
     codes, n = people.codes, len(people.codes)
     runs = task.scale.runs(RUNS)
@@ -190,10 +197,9 @@ def _spread_methods(k: int) -> dict[str, Furthest | KSame]:
     return {**_methods(k, "paper"), **exact}
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "table1",
     "Table I, Fig. 8",
-    "Diversity of released faces",
     Histograms(
         "fig8",
         "Distances between all pairs of faces.",
@@ -205,7 +211,7 @@ def _spread_methods(k: int) -> dict[str, Furthest | KSame]:
     ),
 )
 def spread(task: Task) -> Findings:
-    """Table I and Fig. 8: how different the faces of a set are from each other, before and after."""
+    """Diversity of released faces."""
     people = _people(task)
     k = min(K, len(people.codes) // 4)
     edge = float(np.sqrt(cross_squared_distances(people.codes, people.codes)).max()) * 1.05
@@ -227,9 +233,9 @@ def spread(task: Task) -> Findings:
     return Findings(rows, notes)
 
 
-@EXPERIMENTS.add("fig9", "Fig. 9", "Pairs of faces", Sheet("fig9", "Most and least alike, and how far apart."))
+@PAPER.experiment("fig9", "Fig. 9", Sheet("fig9", "Most and least alike, and how far apart."))
 def pairs(task: Task) -> Findings:
-    """Fig. 9: the most and the least similar two faces before, and after k-Diff."""
+    """Pairs of faces."""
     people = _people(task)
     made, source = people.release(Furthest(min(K, len(people.codes) // 4)), task.seed)
     rows: list[Row] = []
@@ -250,10 +256,9 @@ def pairs(task: Task) -> Findings:
     return Findings(rows, (), Pictures(np.stack(images), tuple(captions), ("", "")))
 
 
-@EXPERIMENTS.add(
+@PAPER.experiment(
     "deep",
     "beyond the paper",
-    "What other recognisers say",
     Bars(
         "deep",
         "k = 5: naive recognition by three recognisers, and by difference vectors.",
@@ -263,7 +268,10 @@ def pairs(task: Task) -> Findings:
     ),
 )
 def deep(task: Task) -> Findings:
-    """What recognisers that the theorem does not speak of say of k-Diff, and what its difference vectors tell."""
+    """What other recognisers say.
+
+    Those that the theorem does not speak of; and what difference vectors tell.
+    """
     people = _people(task)
     n, subjects = len(people.codes), people.faces.subjects
     cropped = people.pictures(people.codes, subjects)
@@ -291,12 +299,3 @@ def deep(task: Task) -> Findings:
         "difference vectors: pairings under which many released faces lie alike to their originals",
     )
     return Findings(rows, notes)
-
-
-PAPER = Paper(
-    "sun2015",
-    "Z. Sun, L. Meng, A. Ariyaeeinia. Distinguishable De-identified Faces. FG 2015.",
-    "LFPW and IMM: an appearance model of 823 faces, 40 neutral faces tested, 1,000 runs",
-    tuple(EXPERIMENTS),
-    CLAIMS,
-)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksame.papers.claims import Claims, Judgement, agree_if, listed, pct
+from ksame.papers.claims import Claims, Judgement, agree_if, by_name, listed, pct
 from ksame.papers.experiment import Rows
 
 _SETS = ("originals", "k-Diff-furthest", "k-Same-closest", "k-Same-furthest")
@@ -108,10 +108,7 @@ def _perfect_protection(rows: Rows) -> Judgement:
         for r in ("own distance", "eigenfaces", "sface", "difference vectors")
     }
     photographs = rows.curve("k", "rank1", method="k-Diff-furthest", recogniser="sface", gallery="photographs")
-    seen = (
-        "; ".join(f"{r} {listed(curve)}" for r, curve in by.items())
-        + f"; sface against photographs {listed(photographs)}"
-    )
+    seen = f"{by_name(by)}; sface against photographs {listed(photographs)}"
     worst = max(max(by["sface"].values()), max(by["difference vectors"].values()))
     why = (
         "the theorem is about its own distance: all faces of a cluster are moved by one vector, which whoever has the "

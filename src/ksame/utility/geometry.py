@@ -26,13 +26,7 @@ class MeshError:
 
 
 def mesh_error(before: Mesh, after: Mesh, *, comparable: bool = True) -> MeshError:
-    """Compare two meshes of one face.
-
-    Parameters
-    ----------
-    comparable : bool
-        Whether both pictures have the same size, so that places in them can be compared.
-    """
+    """Compare two meshes of one face; places only where the pictures are ``comparable``: of one size."""
     moved = None
     if comparable:
         points = five_points(before)

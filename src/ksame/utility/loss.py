@@ -40,13 +40,10 @@ class Loss:
 
 
 def measure_loss(before: NDArray[Any], after: NDArray[Any]) -> Loss:
-    """Return every measure of one pair.
-
-    Parameters
-    ----------
-    before, after : ndarray of shape (height, width, channels)
-    """
-    a, b = _both(before, after)
+    """Return every measure of one pair, of shape (height, width, channels)."""
+    if before.shape != after.shape:
+        raise InputError(f"A loss needs two pictures of one shape. Got {before.shape} and {after.shape}.")
+    a, b = _grey_values(before), _grey_values(after)
     difference = a - b
     square = float((difference**2).sum())
     return Loss(
@@ -151,12 +148,6 @@ def _windows(values: FloatArray) -> FloatArray:
     edge = _WINDOW // 2
     means = cv2.sepFilter2D(values, cv2.CV_64F, weights, weights).reshape(values.shape)
     return np.asarray(means[edge:-edge, edge:-edge])
-
-
-def _both(before: NDArray[Any], after: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-    if before.shape != after.shape:
-        raise InputError(f"A loss needs two pictures of one shape. Got {before.shape} and {after.shape}.")
-    return _grey_values(before), _grey_values(after)
 
 
 def _grey_values(picture: NDArray[Any]) -> FloatArray:

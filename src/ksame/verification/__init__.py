@@ -116,13 +116,7 @@ def _own(linkage: LinkTable | None, kind: type[Table], digest: str, found: list[
 
 
 def certificate_of(path: Path) -> Path:
-    """Return the certificate that belongs to a path: itself, that in a folder, or the one beside a single output.
-
-    Raises
-    ------
-    InputError
-        When there is none.
-    """
+    """Return the certificate that belongs to a path: itself, that in a folder, or the one beside a single output."""
     inside = path / CERTIFICATE if path.is_dir() else path
     for file in (inside, beside(path, CERTIFICATE, whole=True), beside(path, CERTIFICATE)):
         if file.suffix == ".json" and file.is_file():

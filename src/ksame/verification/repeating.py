@@ -22,13 +22,7 @@ _FROM_FILES = ("originals", "withheld", "unreadable")
 
 
 def rebuild_recipe(certificate: Certificate) -> Recipe:
-    """Return the recipe that a certificate names.
-
-    Raises
-    ------
-    InputError
-        When there is no such recipe.
-    """
+    """Return the recipe that a certificate names; raises InputError when there is no such recipe."""
     record = certificate.method
     params = dict(record.params)
     components = params.pop("components", record.coding_params.get("n_components"))

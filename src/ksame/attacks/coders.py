@@ -1,20 +1,70 @@
-"""Recognisers in any coding: nearest neighbour among appearance parameters, and posterior probabilities."""
+"""Recognisers that compare codes: eigenface coefficients, appearance parameters, and posterior probabilities."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from ksame.arrays import FloatArray
+from ksame.attacks.base import Coder
 from ksame.faces.faceset import FaceSet, subject_means
 from ksame.spaces.base import FaceSpace
 from ksame.spaces.eigen import EigenSpace
 from ksame.spaces.facemodel.space import FaceModelSpace
 from ksame.spaces.reference import FaceModels, cross_squared_distances
+
+Space = TypeVar("Space", bound=FaceSpace)
+
+
+@dataclass(frozen=True)
+class Eigenfaces:
+    """Nearest neighbour among eigenface coefficients (Turk and Pentland 1991; Newton et al. 2005, Fig. 3)."""
+
+    n_components: int | float | None = None  # a number, a share of the variance, or all
+    space_: EigenSpace | None = None
+
+    name = "eigenfaces"
+
+    def params(self) -> dict[str, Any]:
+        """Return the setting and the number of components learned."""
+        learned = {} if self.space_ is None else {"components": len(self.space_.pca.variances)}
+        return {"n_components": self.n_components, **learned}
+
+    def fit(self, training: FaceSet) -> Eigenfaces:
+        """Learn the face space from a training set."""
+        return replace(self, space_=EigenSpace(self.n_components).fit(training))
+
+    def encode(self, faces: FaceSet) -> FloatArray:
+        """Return eigenface coefficients, (n_faces, n_components)."""
+        return _fitted(self.space_, self.name).encode(faces)
+
+    def distances(self, probes: FaceSet, gallery: FaceSet) -> FloatArray:
+        """Return distances, (n_probes, n_gallery)."""
+        return euclidean(self, probes, gallery)
+
+
+@dataclass(frozen=True)
+class Mahalanobis(Eigenfaces):
+    """Nearest neighbour among whitened eigenface coefficients (Gross et al. 2005, section 3.1).
+
+    The distance is the root of (y - y')ᵀ Λ⁻¹ (y - y'), with the variances Λ of the people who trained the space. Those
+    should be others than the ones in the gallery, 20 to 30 % of all: see :mod:`ksame.attacks.protocol`. Directions of
+    little variance are mostly noise and count as much as any other, so the default keeps 95 % of the variance.
+    """
+
+    n_components: int | float | None = 0.95
+
+    name = "pca-mahalanobis"
+
+    def encode(self, faces: FaceSet) -> FloatArray:
+        """Return whitened coefficients, (n_faces, n_components)."""
+        space = _fitted(self.space_, self.name)
+        variances = space.pca.variances
+        return space.encode(faces) / np.sqrt(np.where(variances > 0, variances, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +98,7 @@ class ModelNeighbour:
 
     def distances(self, probes: FaceSet, gallery: FaceSet) -> FloatArray:
         """Return distances, (n_probes, n_gallery)."""
-        return np.sqrt(cross_squared_distances(self.encode(probes), self.encode(gallery)))
+        return euclidean(self, probes, gallery)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +151,12 @@ def _scale(codes: FloatArray, subjects: NDArray[np.str_]) -> float:
     return float(np.sqrt((within**2).sum() / (within.shape[1] * (counts - 1).sum())))
 
 
-def _fitted(space: FaceSpace | None, name: str) -> FaceSpace:
+def _fitted(space: Space | None, name: str) -> Space:
     if space is None:
         raise RuntimeError(f"{name} is not fitted; call fit(training) first.")
     return space
+
+
+def euclidean(coder: Coder, probes: FaceSet, gallery: FaceSet) -> FloatArray:
+    """Return the distances between codes, (n_probes, n_gallery)."""
+    return np.sqrt(cross_squared_distances(coder.encode(probes), coder.encode(gallery)))

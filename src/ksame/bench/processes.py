@@ -1,4 +1,4 @@
-"""Photographs and video against deface: whole processes with their defaults, in turns."""
+"""Whole processes, in turns: the first second beside NumPy's, photographs and video beside deface with its defaults."""
 
 from __future__ import annotations
 
@@ -12,12 +12,23 @@ from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
-from ksame.bench.base import Comparison, Settings, Timed, compare, processor_time
+from ksame.bench.base import Comparison, Settings, Timed, compare, processor_time, timed
 from ksame.bench.yardsticks import DEFACE
 from ksame.errors import ExitCode, InputError
 from ksame.scene.media import open_media
 
 _METHODS = ("someone-else", "blur")
+
+
+def start(settings: Settings) -> Iterator[Comparison]:
+    """Start Python, import ksame or show its help, end."""
+    for what, words in (("import ksame", ("-c", "import ksame")), ("ksame --help", ("-m", "ksame", "--help"))):
+        ours, numpy = timed(partial(_python, *words)), timed(partial(_python, "-c", "import numpy"))
+        yield compare(what, "import numpy", ours, numpy, rounds=2 * settings.rounds - 1)
+
+
+def _python(*words: str) -> None:
+    subprocess.run([sys.executable, *words], stdout=subprocess.DEVNULL, check=True)  # noqa: S603 -- our own words
 
 
 def photographs(settings: Settings) -> Iterator[Comparison]:
@@ -90,7 +101,7 @@ def process(words: Sequence[str]) -> Timed[float]:
 
 def tree_memory(root: int) -> float:
     """Return the resident memory of a process and all that it started, in MB; shared pages count once a process."""
-    parents: dict[int, list[int]] = {}
+    children: dict[int, list[int]] = {}
     sizes: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -99,10 +110,10 @@ def tree_memory(root: int) -> float:
             continue
         lines = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         sizes[int(entry.name)] = int(lines.get("VmRSS", "0 kB").split()[0])
-        parents.setdefault(int(lines["PPid"]), []).append(int(entry.name))
+        children.setdefault(int(lines["PPid"]), []).append(int(entry.name))
     waiting, total = [root], 0
     while waiting:
-        one = waiting.pop()
-        total += sizes.get(one, 0)
-        waiting += parents.get(one, [])
+        process = waiting.pop()
+        total += sizes.get(process, 0)
+        waiting += children.get(process, [])
     return total / 1024
