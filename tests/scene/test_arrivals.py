@@ -30,7 +30,8 @@ class FakeJudge:
 
 def subject(name, woman=False, confirmed=True):
     embedding = np.random.default_rng(abs(hash(name)) % 2**32).standard_normal(32)
-    view = View(Piece(np.zeros((8, 8, 3), np.uint8), np.zeros((478, 3)), np.zeros((478, 3))), embedding / 9)
+    piece = Piece(np.zeros((8, 8, 3), np.uint8), np.zeros((478, 3)), np.zeros((478, 3)))
+    view = View(piece, embedding / 9, np.zeros(3), -0.5)
     return Subject(name, woman, 1970.0, -0.5, np.zeros(3), (view,), confirmed)
 
 

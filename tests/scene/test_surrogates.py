@@ -41,10 +41,10 @@ def people(recogniser):
         mesh = mesher.fit(pixels, detect(pixels)[0])
         points = np.array(mesh.points)
         neutral = neutral_shape(Head.of(points).aligned, expression_of(mesh.blendshapes))
-        view = View(Piece(pixels, points, neutral), recogniser.embed(pixels, five_points(points)))
-        reading = read(pixels, points, mesh.blendshapes)
+        code, tone = read(pixels, mesh)
+        view = View(Piece(pixels, points, neutral), recogniser.embed(pixels, five_points(points)), code, tone)
         woman = bool(faces.attribute("gender")[i] == "F")
-        subjects.append(Subject(f"P{i + 1}", woman, 1970.0, reading.tone, reading.code, (view,), confirmed=True))
+        subjects.append(Subject(f"P{i + 1}", woman, 1970.0, tone, code, (view,), confirmed=True))
     return subjects
 
 
@@ -225,10 +225,10 @@ def test_one_line_lets_a_method_of_face_sets_replace_people(people, judge):
     finally:
         METHODS.remove("far-away")
     faces: dict[int, set[int]] = {}
-    for name, decision in plan.decisions.items():
+    for decision in plan.decisions.values():
         assert decision.treatment is Treatment.REPLACE or decision.masked_instead
         if decision.treatment is Treatment.REPLACE:
-            faces.setdefault(plan.groups[name], set()).add(id(decision.surrogate))
+            faces.setdefault(decision.group, set()).add(id(decision.surrogate))
     assert len(faces) > 1
     assert all(len(shared) == 1 for shared in faces.values())
     assert plan.k_real() is not None

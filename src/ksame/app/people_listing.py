@@ -18,7 +18,6 @@ from ksame.app import talk
 from ksame.app.scene_report import clock
 from ksame.arrays import ByteArray
 from ksame.scene.config import Job, JobConfig
-from ksame.scene.frames import Frames
 from ksame.scene.job import find_people
 from ksame.scene.media import Media
 from ksame.scene.paths import Inputs
@@ -72,15 +71,15 @@ def listing(inputs: Inputs, config: JobConfig, *, sheet: bool, tracks: Path | No
     with tempfile.TemporaryDirectory(prefix="ksame-people-") as folder:
         work = Path(folder) / "work"
         files = [(item.path, work / f"{number}") for number, item in enumerate(inputs.files)]
-        tracked, everyone, failed = find_people(Job(files, work, config, tracks=tracks), progress=talk.progress)
+        tracked, people, failed = find_people(Job(files, work, config, tracks=tracks), progress=talk.progress)
         if tracks is not None:
             for media, _ in tracked:
                 _read_times(media)
-        people = tuple(_listed(tracked, everyone, name, key) for name in everyone.people for key in everyone.keys(name))
-        return Listing(people, failed, _sheet(tracked, everyone) if sheet else None)
+        listed = tuple(_listed(tracked, people, name, key) for name in people.ordered for key in people.keys(name))
+        return Listing(listed, failed, _sheet(tracked, people) if sheet else None)
 
 
-def _listed(seen: Sequence[tuple[Media, Tracks]], everyone: People, name: str, key: tuple[int, str]) -> Listed:
+def _listed(seen: Sequence[tuple[Media, Tracks]], people: People, name: str, key: tuple[int, str]) -> Listed:
     media, cast = seen[key[0]]
     tracks = cast.of(key[1])
     seen_in = {frame for track in tracks for frame in range(track.first, track.end)}
@@ -93,13 +92,13 @@ def _listed(seen: Sequence[tuple[Media, Tracks]], everyone: People, name: str, k
         _time(media, max(track.end for track in tracks) - 1),
         round(float(np.median(np.concatenate([track.boxes[:, 3] for track in tracks]))), 1),
         len(seen_in - meshed),
-        name not in everyone.unconfirmed,
+        name not in people.unconfirmed,
     )
 
 
 def _read_times(media: Media) -> None:
     """Go through the frames, so that their times are known."""
-    for _ in talk.progress(Frames(media), "reading"):
+    for _ in talk.progress(media.frames(), "reading"):
         pass
 
 
@@ -107,14 +106,14 @@ def _time(media: Media, frame: int) -> float:
     return round(float(media.timestamp(frame).pts * media.time_base), 3)
 
 
-def _sheet(seen: Sequence[tuple[Media, Tracks]], everyone: People) -> ByteArray:
+def _sheet(seen: Sequence[tuple[Media, Tracks]], people: People) -> ByteArray:
     """Show every person a few times, where they are seen best."""
     spots: dict[int, dict[int, list[tuple[str, Track]]]] = defaultdict(lambda: defaultdict(list))
-    for name in everyone.people:
-        best = [(n, track, frame) for n, local in everyone.keys(name) for track, frame in _best(seen[n][1], local)]
+    for name in people.ordered:
+        best = [(n, track, frame) for n, local in people.keys(name) for track, frame in _best(seen[n][1], local)]
         for n, track, at in best[:_THUMBNAILS]:
             spots[n][at].append((name, track))
-    pictures: dict[str, list[tuple[str, ByteArray]]] = {name: [] for name in everyone.people}
+    pictures: dict[str, list[tuple[str, ByteArray]]] = {name: [] for name in people.ordered}
     for n, due in spots.items():
         frames = seen[n][0].frames()
         with closing(frames):

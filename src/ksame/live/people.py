@@ -156,7 +156,7 @@ class LivePeople:
 
         def work() -> Change | None:
             subject, _ = self._subject("P0", views)
-            passed = subject is not None and known is not None and arrivals.passes(subject, known.decision)
+            passed = subject is not None and known is not None and arrivals.passes(subject, known.decision.surrogate)
             return None if passed else lambda: self._mask(track)
 
         return work

@@ -114,7 +114,7 @@ class FileSource:
     def frames(self) -> Iterator[ByteArray]:
         """Yield each frame when its time has come."""
         start: float | None = None
-        with closing(open_media(self.path).frames()) as frames:  # a generator
+        with closing(open_media(self.path).frames()) as frames:
             for frame in frames:
                 start = self.now() - frame.time if start is None else start
                 early = start + frame.time - self.now()

@@ -25,36 +25,18 @@ from ksame.scene.decide.subject import Subject
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """People who share one face.
+    """People who share one face."""
 
-    Attributes
-    ----------
-    members : tuple of int
-        Indices of subjects.
-    surrogate : Surrogate
-        Whom all members become.
-    likeness : tuple of float
-        Of each member to the surrogate in their views, as the judge sees it.
-    """
-
-    members: tuple[int, ...]
-    surrogate: Surrogate
-    likeness: tuple[float, ...]
+    members: tuple[int, ...]  # indices of subjects
+    surrogate: Surrogate  # whom all members become
+    likeness: tuple[float, ...]  # of each member to the surrogate in their views, as the judge sees it
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """People whose groups are searched for by themselves, wherever that is done.
+    """People whose groups are searched for by themselves, wherever that is done."""
 
-    Attributes
-    ----------
-    people : tuple of Subject
-        Of one gender.
-    k : int
-    seed : int
-    """
-
-    people: tuple[Subject, ...]
+    people: tuple[Subject, ...]  # of one gender
     k: int
     seed: int
 
@@ -79,17 +61,9 @@ def choose_surrogates(
 ) -> list[Group]:
     """Deal people out to groups of at least ``k`` and give every group a face.
 
-    Where a gender has fewer than ``2 k`` people, they make one group, which may be smaller than ``k``. The result does
-    not depend on the number of threads, nor on where blocks are searched.
-
-    Parameters
-    ----------
-    executor : Executor
-        Judges several pictures at a time; its tasks wait for nothing.
-    judged : bool
-        Whether the judge is asked; otherwise the first faces drawn are taken.
-    map_blocks : callable, optional
-        Searches blocks elsewhere; by default one after the other here.
+    Where a gender has fewer than ``2 k`` people, they make one group, which may be smaller than ``k``. Where the judge
+    is not asked, the first faces drawn are taken. The result does not depend on the number of threads of the executor,
+    which judges several pictures at a time, nor on where blocks are searched: here, unless there is ``map_blocks``.
     """
     parts = _blocks(subjects, k)
     seeds = rng.integers(2**63, size=len(parts)).tolist()
@@ -244,9 +218,6 @@ class _Search:
                 return None
             group.likeness.update(self._shared(others[i : i + SEARCH.at_a_time], face).likeness)
         return group if len(self._recognised(group)) < len(hard) else None
-
-    def _rank(self, group: _Shared) -> tuple[int, float]:
-        return len(self._recognised(group)), max(group.likeness.values())
 
     def _recognised(self, group: _Shared) -> list[int]:
         return [person for person, value in group.likeness.items() if value > self.judge.limit]

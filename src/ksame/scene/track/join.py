@@ -125,7 +125,7 @@ class People:
     unconfirmed: frozenset[str] = frozenset()
 
     @cached_property
-    def people(self) -> tuple[str, ...]:
+    def ordered(self) -> tuple[str, ...]:
         """All names, in order: people, then what is perhaps no face."""
         return tuple(sorted(self._keys, key=in_order))
 

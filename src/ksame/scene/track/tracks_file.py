@@ -22,6 +22,7 @@ from ksame.errors import InputError
 from ksame.files import open_atomic
 from ksame.models import Source
 from ksame.privacy.documents import Record, read_bytes, read_document
+from ksame.scene.media import Media
 from ksame.scene.track.interpolate import runs
 from ksame.scene.track.storage import BLENDSHAPES, POINTS, POSE, SHAPES, WIDTH, person_row
 from ksame.scene.track.tracks import N_POINTS, OriginalTrack, Person, Track, Tracks
@@ -92,15 +93,23 @@ def write_tracks(tracks: Tracks, path: Path) -> None:
         stream.writelines(line.encode() for line in _lines(tracks))
 
 
+def read_tracks_of(media: Media, path: Path) -> Tracks:
+    """Read tracks, and refuse those of another recording."""
+    tracks = read_tracks(path, media.n_frames if media.exact else 2 * media.n_frames + 1000)
+    if tracks.size != media.size:
+        raise InputError(f"{path}: made for pictures of {tracks.size}, but {media.path} has {media.size}.")
+    if tracks.source != media.fingerprint:
+        raise InputError(
+            f"{path}: made for another recording than {media.path}. Name a file that does not exist to look anew."
+        )
+    return tracks
+
+
 def read_tracks(path: Path, longest: int = _LONGEST) -> Tracks:
     """Read tracks from JSON, perhaps edited.
 
-    Raises InputError when the file is not there, is no such file, or contradicts itself.
-
-    Parameters
-    ----------
-    longest : int
-        Frames beyond which it is not read: every frame of a track takes memory, however few lines tell of it.
+    Raises InputError when the file is not there, is no such file, contradicts itself, or was made for more than the
+    ``longest`` number of frames: every frame of a track takes memory, however few lines tell of it.
     """
     data = read_bytes(path, "the file of tracks")
     try:
