@@ -31,32 +31,16 @@ _SHARES = 3  # into which the thorough search is divided
 
 @dataclass(eq=False)
 class Publisher:
-    """Makes of captured frames what may be shown.
-
-    Parameters
-    ----------
-    config : LiveConfig
-    tracker : LiveTracker
-    people : LivePeople
-    heads : HeadStore
-        None where everyone is masked.
-    searching : Background
-        Where small and turned faces are searched for.
-    statistics : Statistics
-    now : callable
-        The clock of the captured frames.
-    seed : int
-        For masks with noise.
-    """
+    """Makes of captured frames what may be shown."""
 
     config: LiveConfig
     tracker: LiveTracker
     people: LivePeople
-    heads: HeadStore | None
-    searching: Background
+    heads: HeadStore | None  # None where everyone is masked
+    searching: Background  # where small and turned faces are searched for
     statistics: Statistics
-    now: Callable[[], float] = time.monotonic
-    seed: int = 0
+    now: Callable[[], float] = time.monotonic  # the clock of the captured frames
+    seed: int = 0  # for masks with noise
 
     def __post_init__(self) -> None:
         job = self.config.job

@@ -41,12 +41,6 @@ class SegmentSink(AbstractContextManager["SegmentSink"]):
 
     Numbers go on after those that are there; nothing is overwritten. Frames are encoded in a thread of their own, so
     that those to come do not wait for the disk.
-
-    Parameters
-    ----------
-    folder : Path
-    seconds : float
-        Length of a segment.
     """
 
     def __init__(self, folder: Path, seconds: float) -> None:
@@ -145,13 +139,7 @@ class _output_errors:  # noqa: N801 -- used like a function
 
 
 class CameraSink(AbstractContextManager["CameraSink"]):
-    """A virtual camera that other programs see, through pyvirtualcam.
-
-    Parameters
-    ----------
-    device : str, optional
-        Which one; the first that is free by default.
-    """
+    """A virtual camera that other programs see, through pyvirtualcam; without a device the first that is free."""
 
     def __init__(self, device: str | None) -> None:
         try:

@@ -154,16 +154,7 @@ def shown_address(address: str) -> str:
 
 
 class Grabber:
-    """Reads a source in a thread of its own into the place of the newest frame, and opens it again when it drops.
-
-    Parameters
-    ----------
-    source : LiveSource
-    newest : Newest
-    statistics : Statistics
-    now, sleep : callable
-        The clock.
-    """
+    """Reads a source in a thread of its own into the place of the newest frame, and opens it again when it drops."""
 
     def __init__(
         self,

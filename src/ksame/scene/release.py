@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
 from ksame.files import set_constant_time, sha256_of, write_atomic
@@ -21,16 +20,13 @@ from ksame.scene.config import Job, JobConfig
 from ksame.scene.job import run
 from ksame.scene.linkage import link
 from ksame.scene.manifest import Manifest
-from ksame.scene.media.output import take_back
+from ksame.scene.media.output import remove
 from ksame.scene.options import ReleaseOptions, check_places, check_vault
 from ksame.scene.paths import OutputPaths, find_inputs, output_paths
 from ksame.scene.result import FileResult, JobResult
 from ksame.scene.review import review_sheet, write_sheet
 from ksame.scene.sealing.casefile import seal_case
 from ksame.vault import Recipients
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["MediaRelease", "ReleaseOptions", "deidentify_media"]
 
@@ -263,7 +259,7 @@ def _sealed(
         root = seal_case(vault, result, link(result, certificate), folder, recipients, again=options.resume)
     except BaseException:
         for file in result.files:
-            take_back(file.output)
+            remove(file.output)
         raise
     _secret(f"{vault} holds the originals of everybody who was changed, sealed. Keep it apart from the outputs.")
     return certificate.model_copy(update={"vault": VaultRecord(root=root)})

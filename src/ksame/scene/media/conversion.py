@@ -5,8 +5,9 @@ Only touched pixels go through RGB and back. The rest of the planes is that of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import cv2
@@ -29,7 +30,6 @@ class OutputFrame:
     pixels: Pixels
     native: VideoFrame | None = None
     touched: NDArray[np.bool_] | None = None
-    window: tuple[slice, slice] | None = None  # of the frame, where the pixels and what is touched are a part only
 
 
 class FrameConverter:
@@ -44,30 +44,33 @@ class FrameConverter:
         self._from_rgb = VideoReformatter()
         self._from_native = VideoReformatter()
 
-    def needed(self, frame: OutputFrame) -> OutputFrame:
-        """Return what is needed of a frame, copied: frames that wait for the encoder take less memory."""
-        if frame.native is None or frame.touched is None or self._colours is None or self._source is None:
-            return OutputFrame(frame.pixels)
-        window = _window(frame.touched)
-        return OutputFrame(frame.pixels[window].copy(), frame.native, frame.touched[window].copy(), window)
+    def prepare(self, frame: OutputFrame) -> Callable[[], VideoFrame]:
+        """Return what makes the frame to be encoded; it holds little while it waits: copies of what is needed."""
+        native, touched = frame.native, frame.touched
+        if native is None or touched is None or self._colours is None or self._source is None:
+            return partial(self._converted_rgb, frame.pixels)
+        window = _window(touched)
+        decoded = partial(reformat, self._from_native, native, self._pixel_format, self._source, self._colours)
+        return partial(self._merged, decoded, frame.pixels[window].copy(), touched[window].copy(), window)
 
-    def convert(self, frame: OutputFrame) -> VideoFrame:
-        """Return the frame to be encoded, of one that :meth:`needed` returned."""
-        if frame.native is None or frame.touched is None or frame.window is None or self._source is None:
-            return self._converted_rgb(frame.pixels)
-        changed = self._converted_rgb(frame.pixels) if frame.pixels.size else None
-        source = reformat(
-            self._from_native, frame.native, self._pixel_format, self._source, self._colours or self._source
-        )
+    def _merged(
+        self,
+        decoded: Callable[[], VideoFrame],
+        pixels: Pixels,
+        touched: NDArray[np.bool_],
+        window: tuple[slice, slice],
+    ) -> VideoFrame:
+        """Return a decoded frame in which the touched pixels of a window are others."""
+        source, changed = decoded(), self._converted_rgb(pixels) if pixels.size else None
         merged = VideoFrame(*self._size, self._pixel_format)
         for number in range(len(merged.planes)):
             values = plane_values(merged, number)
             values[:] = orient(plane_values(source, number), self._orientation)
             if changed is not None:
                 steps = [-(-length // there) for length, there in zip(self._size[::-1], values.shape, strict=True)]
-                places = (slice(w.start // n, -(-w.stop // n)) for w, n in zip(frame.window, steps, strict=True))
+                places = (slice(w.start // n, -(-w.stop // n)) for w, n in zip(window, steps, strict=True))
                 part = values[tuple(places)]
-                where = _subsampled(frame.touched, part.shape, steps)
+                where = _subsampled(touched, part.shape, steps)
                 np.copyto(part, plane_values(changed, number), where=where)
         return merged
 

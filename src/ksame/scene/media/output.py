@@ -110,7 +110,7 @@ class Output:
                 _check_free(self._destination, force=self._force)
                 take_place(self._temporary, self._destination)
             except BaseException:
-                _remove(self._temporary)
+                remove(self._temporary)
                 raise
             self._ended = True
             shutil.rmtree(self._work, ignore_errors=True)
@@ -118,8 +118,9 @@ class Output:
     def abandon(self) -> None:
         """Stop; only the folder with the work in progress stays."""
         self._ended = True
-        self._writer.abandon()
-        _remove(self._temporary)
+        if isinstance(self._writer, VideoWriter):  # the others have nothing open
+            self._writer.abandon()
+        remove(self._temporary)
 
 
 @contextmanager
@@ -196,23 +197,19 @@ def _part(destination: Path) -> Path:
 
 def remove_part(destination: Path) -> None:
     """Remove what a process that was killed left of an output that nobody will write."""
-    _remove(_part(destination))
-
-
-def take_back(destination: Path) -> None:
-    """Remove an output that must not be published after all."""
-    _remove(destination)
+    remove(_part(destination))
 
 
 def _try_writing(destination: Path, temporary: Path) -> None:
     if not destination.parent.is_dir():
         raise OutputError(f"{destination}: the folder {destination.parent} does not exist. Make it first.")
-    _remove(temporary)
+    remove(temporary)
     temporary.touch(exist_ok=False)
     temporary.unlink()
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Remove a file or folder, where there is one."""
     if path.is_dir():
         shutil.rmtree(path)
     else:

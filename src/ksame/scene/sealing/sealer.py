@@ -53,9 +53,7 @@ class Originals:
         if self._converter is None:
             return planes_of(frame.pixels)
         nothing = np.zeros(frame.pixels.shape[:2], dtype=bool)
-        return planes_of(
-            self._converter.convert(self._converter.needed(OutputFrame(frame.pixels, frame.native, nothing)))
-        )
+        return planes_of(self._converter.prepare(OutputFrame(frame.pixels, frame.native, nothing))())
 
 
 class Sealer:

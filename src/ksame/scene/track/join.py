@@ -63,12 +63,11 @@ def join(stretches: Sequence[Stretch], threshold: float) -> list[int]:
     return [numbers[i] for i in range(n)]
 
 
-def mean_embedding(stretches: Sequence[Stretch]) -> FloatArray | None:
-    """Return the mean embedding of tracks, of unit length, or None."""
-    vectors = np.concatenate([stretch.embeddings for stretch in stretches])
+def unit_mean(vectors: Sequence[FloatArray] | FloatArray) -> FloatArray | None:
+    """Return the mean of embeddings, of unit length; None where there is none."""
     if not len(vectors):
         return None
-    mean = vectors.sum(axis=0)
+    mean = np.sum(vectors, axis=0)
     return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12))
 
 

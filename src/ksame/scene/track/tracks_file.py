@@ -24,7 +24,7 @@ from ksame.models import Source
 from ksame.privacy.documents import Record, read_bytes, read_document
 from ksame.scene.media import Media
 from ksame.scene.track.interpolate import runs
-from ksame.scene.track.storage import BLENDSHAPES, POINTS, POSE, SHAPES, WIDTH, person_row
+from ksame.scene.track.storage import BLENDSHAPES, POINTS, POSE, WIDTH, new_arrays, person_row
 from ksame.scene.track.tracks import N_POINTS, OriginalTrack, Person, Track, Tracks
 
 SCHEMA, VERSION = "ksame/tracks", 2
@@ -135,10 +135,7 @@ def _lines(tracks: Tracks) -> Iterator[str]:
         yield from _joined(_meshes(track), "    ")
         yield "   ]}"
     yield "\n" * bool(tracks.tracks) + ' ],\n "found": [\n'
-    originals = tracks.originals
-    if originals is None:
-        originals = tuple(OriginalTrack(t.person, t.first, t.boxes, t.confirmed) for t in tracks.tracks)
-    yield from _joined(map(_original_row, originals), "  ")
+    yield from _joined(map(_original_row, tracks.as_found), "  ")
     yield " ]\n}\n"
 
 
@@ -240,7 +237,7 @@ def _track(track: _Track, content: _File) -> Track:
     frames = np.arange(first, first + n)
     codes = {word: source for source, word in _WORDS.items()}
     lines = np.array([codes[row[1]] for row in track.frames], dtype=np.uint8)
-    arrays = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in SHAPES.items()}
+    arrays = new_arrays(n)
     arrays["boxes"][:] = np.stack([np.interp(frames, at, column) for column in given.T], axis=1)
     arrays["source"][:] = Source.ADDED if np.all(lines == Source.ADDED) else Source.INTERPOLATED
     arrays["source"][at - first] = lines
