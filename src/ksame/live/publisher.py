@@ -14,10 +14,9 @@ from ksame.heads.invention import FinishedHead
 from ksame.live.background import Background, Change
 from ksame.live.config import LiveConfig
 from ksame.live.heads import HeadStore
-from ksame.live.newest import Captured
 from ksame.live.people import LivePeople
 from ksame.live.statistics import Statistics
-from ksame.live.tracker import LiveTracker, thorough_search
+from ksame.live.tracker import LiveTracker
 from ksame.models import Face
 from ksame.scene.decide import Decision, Treatment
 from ksame.scene.media import Frame
@@ -48,7 +47,7 @@ class Publisher:
         self._size: tuple[int, int] | None = None
         self._searched, self._share = -np.inf, 0
 
-    def publish(self, captured: Captured) -> ByteArray | None:
+    def publish(self, captured: Frame) -> ByteArray | None:
         """Return a frame as it may be shown, (height, width, 3); None where it came to be too late.
 
         Everyone whom the detector finds in this very frame is covered in it, and everyone who was there lately.
@@ -70,7 +69,7 @@ class Publisher:
         self.statistics.masked.update(reason or ASKED for _, reason in plan.masked)
         return out
 
-    def _prepared(self, captured: Captured) -> Frame:
+    def _prepared(self, captured: Frame) -> Frame:
         """Return a frame of the size that is published: that of the first one, reduced where it is large, and even."""
         pixels = captured.pixels
         if self._size is None:
@@ -104,7 +103,7 @@ class Publisher:
             number, self._share, self._searched = self._share, (self._share + 1) % _SHARES, frame.time
 
             def work() -> Change:
-                found = thorough_search(self.tracker.mesher, frame.pixels, number, _SHARES)
+                found = self.tracker.search_share(frame.pixels, number, _SHARES)
                 return lambda: self.tracker.add(found, frame, faces)
 
             self.searching.start(work)

@@ -17,10 +17,10 @@ import numpy as np
 
 from ksame.arrays import ByteArray
 from ksame.errors import InputError, KsameError
-from ksame.live.newest import Captured, Newest
+from ksame.live.newest import Newest
 from ksame.live.statistics import Statistics
 from ksame.pictures import STRICT
-from ksame.scene.media import open_media
+from ksame.scene.media import Frame, open_media
 
 Sleep = Callable[[float], None]
 Now = Callable[[], float]
@@ -191,7 +191,7 @@ class Grabber:
                         for pixels in frames:
                             if self._stop.is_set():
                                 return
-                            self._newest.put(Captured(index, self._now(), pixels))
+                            self._newest.put(Frame(index, self._now(), pixels))
                             index, failed = index + 1, 0
                 except KsameError as problem:
                     if index == 0 or not self._source.returns:

@@ -83,6 +83,13 @@ class LiveTracker:
         self.tracks = [track for track in self.tracks if track.looks >= 0]
         return sorted(faces, key=lambda face: face.box[2] * face.box[3])
 
+    def search_share(self, pixels: ByteArray, number: int, of: int) -> list[Face]:
+        """Search a share of a frame for small faces and, in the first share, all of it for turned ones.
+
+        It takes several times as long as the search that every frame gets.
+        """
+        return search(self.mesher.detector, pixels, Search(share=(number, of)), self.mesher.config)[0]
+
     def add(self, faces: Iterable[Face], frame: Frame, covered: Iterable[Face]) -> None:
         """Take faces that another search found in a frame, which may be an earlier one.
 
@@ -181,11 +188,3 @@ def _corners(box: ArrayLike) -> FloatArray:
 
 def _same(face: Face, other: Face) -> bool:
     return same_face(np.array(face.box), np.array(other.box))
-
-
-def thorough_search(mesher: FaceMesher, pixels: ByteArray, number: int, of: int) -> list[Face]:
-    """Search a share of a frame for small faces and, in the first share, all of it for turned ones.
-
-    It takes several times as long as the search that every frame gets.
-    """
-    return search(mesher.detector, pixels, Search(share=(number, of)), mesher.config)[0]

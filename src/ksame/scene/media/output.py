@@ -58,7 +58,7 @@ class Output:
         self._force = force
         self._ended = False
         check_destination(media, self._destination, encoding, force=force)
-        with _output_errors(self._destination):
+        with output_errors(self._destination):
             _try_writing(self._destination, self._temporary)
             work.prepare(media, self._destination, encoding)
             self._writer = _writer(media, self._destination, encoding, work, voice)
@@ -95,7 +95,7 @@ class Output:
                 f"Frame {self.next_frame}: expected uint8 of shape {(height, width, 3)}, "
                 f"got {pixels.dtype} of shape {pixels.shape}."
             )
-        with _output_errors(self._destination):
+        with output_errors(self._destination):
             self._writer.write(OutputFrame(pixels, native, touched))
 
     def finish(self) -> None:
@@ -103,7 +103,7 @@ class Output:
         expected = self._media.n_frames
         if self._media.exact and self.next_frame != expected:
             raise OutputError(f"{self._destination}: {self.next_frame} of {expected} frames were written.")
-        with _output_errors(self._destination):
+        with output_errors(self._destination):
             try:
                 self._writer.finish(self._temporary)
                 settle(self._temporary)
@@ -131,7 +131,7 @@ def open_part(
 
     An :class:`Output` that is opened for the same goes on with them; until then several parts may be written at once.
     """
-    with _output_errors(destination):
+    with output_errors(destination):
         work.prepare(media, destination, encoding)
         writer = VideoWriter(media, encoding, destination, work, part=part)
         try:
@@ -217,7 +217,7 @@ def remove(path: Path) -> None:
 
 
 @contextmanager
-def _output_errors(destination: Path) -> Iterator[None]:
+def output_errors(destination: Path) -> Iterator[None]:
     """Turn what the disk and the encoders say into an :class:`OutputError`."""
     try:
         yield

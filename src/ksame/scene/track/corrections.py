@@ -69,7 +69,7 @@ def draw(tracks: Tracks, box: tuple[float, float, float, float], first: int, las
     arrays["boxes"][:] = box
     arrays["points"][:] = np.nan
     arrays["source"][:] = Source.ADDED
-    track = Track(_free_number(tracks), person, first, **arrays)
+    track = Track(_free_number(tracks), person, first, **arrays, confirmed=True)
     known = person in {each.name for each in tracks.people}
     people = tracks.people if known else (*tracks.people, Person(person, None))
     return _settled(tracks, people, [*tracks.tracks, track])
