@@ -30,7 +30,7 @@ from ksame.scene.media.output import remove_part
 from ksame.scene.memory import give_back_memory, share_memory
 from ksame.scene.render import STEP, first_needed, render_frames
 from ksame.scene.result import JobResult
-from ksame.scene.sealing import new_keys
+from ksame.scene.sealing.casefile import new_keys
 from ksame.scene.stages import JobFile, StageRun, choose_block, track_file, view_file, write_all_tracks
 from ksame.scene.store import KEYS, PLAN, Store, can_resume, key_of
 from ksame.scene.track import People

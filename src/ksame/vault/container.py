@@ -263,6 +263,15 @@ class Vault:
                 raise InputError(f"{self.path}: sealed piece {number + 1}: {error} Nothing was opened.") from error
         return data
 
+    def record(self, key: Identity) -> tuple[int, bytes] | None:
+        """Return the record that a key opens, and its number; None where it is none of those that are here."""
+        for number in self.numbers("record"):
+            try:
+                return number, self.open(number, [key])
+            except InputError:  # somebody else's
+                continue
+        return None
+
     def noted(self, **what: Any) -> Vault:
         """Log an opening, beside the vault and in its last line; see :meth:`OpeningLog.append`."""
         with self._writable() as file:

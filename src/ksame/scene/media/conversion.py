@@ -5,10 +5,9 @@ Only touched pixels go through RGB and back. The rest of the planes is that of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import cv2
 import numpy as np
@@ -17,6 +16,7 @@ from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
 from ksame.pictures import Pixels, orient
+from ksame.scene.media.planes import Window, coarser, plane_steps, plane_values
 from ksame.scene.media.source import ColourSpace, Media
 
 _GRID = 16
@@ -58,7 +58,7 @@ class FrameConverter:
         decoded: Callable[[], VideoFrame],
         pixels: Pixels,
         touched: NDArray[np.bool_],
-        window: tuple[slice, slice],
+        window: Window,
     ) -> VideoFrame:
         """Return a decoded frame in which the touched pixels of a window are others."""
         source, changed = decoded(), self._converted_rgb(pixels) if pixels.size else None
@@ -67,11 +67,8 @@ class FrameConverter:
             values = plane_values(merged, number)
             values[:] = orient(plane_values(source, number), self._orientation)
             if changed is not None:
-                steps = [-(-length // there) for length, there in zip(self._size[::-1], values.shape, strict=True)]
-                places = (slice(w.start // n, -(-w.stop // n)) for w, n in zip(window, steps, strict=True))
-                part = values[tuple(places)]
-                where = _subsampled(touched, part.shape, steps)
-                np.copyto(part, plane_values(changed, number), where=where)
+                place, where = coarser((window, touched), plane_steps(self._size[::-1], values.shape))
+                np.copyto(values[place], plane_values(changed, number), where=where)
         return merged
 
     def _converted_rgb(self, pixels: Pixels) -> VideoFrame:
@@ -102,15 +99,7 @@ def reformat(
     )
 
 
-def plane_values(frame: VideoFrame, number: int) -> NDArray[Any]:
-    """Return the values of a plane, (height, width), as a view."""
-    plane = frame.planes[number]
-    rows = np.frombuffer(memoryview(plane), dtype=np.uint8)[: plane.line_size * plane.height]
-    dtype = np.uint16 if frame.format.components[0].bits > 8 else np.uint8
-    return rows.reshape(plane.height, plane.line_size).view(dtype)[:, : plane.width]
-
-
-def _window(touched: NDArray[np.bool_]) -> tuple[slice, slice]:
+def _window(touched: NDArray[np.bool_]) -> Window:
     """Return the part of a picture with all touched pixels, and some round it; an empty one where there are none.
 
     It begins where values of all planes do, and colours that are spread over neighbours are spread as in the whole.
@@ -124,13 +113,3 @@ def _window(touched: NDArray[np.bool_]) -> tuple[slice, slice]:
         for low, high, length in zip(first, last, touched.shape, strict=True)
     )
     return rows, columns
-
-
-def _subsampled(touched: NDArray[np.bool_], shape: tuple[int, ...], steps: Sequence[int]) -> NDArray[np.bool_]:
-    """Return which values of a plane belong to a touched pixel; a plane may have half as many rows and columns."""
-    if steps == [1, 1]:
-        return touched
-    padding = [(0, shape[axis] * steps[axis] - touched.shape[axis]) for axis in (0, 1)]
-    padded = np.pad(touched, padding) if any(after for _, after in padding) else touched
-    columns = np.logical_or.reduce([padded[:, i :: steps[1]] for i in range(steps[1])])
-    return np.asarray(np.logical_or.reduce([columns[i :: steps[0]] for i in range(steps[0])]))
