@@ -47,7 +47,7 @@ def arrivals(monkeypatch):
         from ksame.scene.decide import Group
 
         drawn.append(Face(len(drawn)))
-        return [Group((0,), drawn[-1], (judge.likeness(subjects[0], drawn[-1]),))]
+        return [Group(drawn[-1], {0: judge.likeness(subjects[0], drawn[-1])})]
 
     monkeypatch.setattr("ksame.scene.decide.arrivals.choose_surrogates", choose)
     return Arrivals(3, FakeJudge(), np.random.default_rng(0), Inline())

@@ -57,13 +57,9 @@ def run_live(
     seconds : float
         After which it ends.
     statistics : Statistics, optional
-        Counted on.
+        Counted on, and returned.
     on_progress : callable
         Called after every frame that was looked at.
-
-    Returns
-    -------
-    statistics : Statistics
     """
     config, statistics = config or LiveConfig(), statistics or Statistics()
     seed = secrets.randbits(63) if seed is None else seed_number("run_live", seed)

@@ -20,6 +20,7 @@ from ksame.models import Face, Recogniser, SFace, five_points
 from ksame.pictures import PICTURE_SUFFIXES, save_picture
 from ksame.scene.decide import Treatment
 from ksame.scene.media import open_media
+from ksame.scene.paths import require_folder
 from ksame.scene.result import JobResult
 from ksame.scene.track.tracks import Track
 
@@ -177,8 +178,7 @@ def check_sheet(path: Path, *, may_exist: bool) -> None:
         raise UsageError(f"{path}: the contact sheet is a picture; its name ends in {', '.join(PICTURES)}.")
     if path.exists() and not may_exist:
         raise UsageError(f"{path} exists. Choose another name, or replace it with --force.")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
+    require_folder(path)
 
 
 def write_sheet(pixels: ByteArray, path: Path) -> None:

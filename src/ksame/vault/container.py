@@ -143,19 +143,11 @@ def _blocks(source: bytes | Path | _Part) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class Vault:
-    """A vault on disk, whose every byte was checked.
-
-    Attributes
-    ----------
-    path : Path
-    index : Index
-    log : OpeningLog
-        All openings so far.
-    """
+    """A vault on disk, whose every byte was checked."""
 
     path: Path
     index: Index
-    log: OpeningLog
+    log: OpeningLog  # all openings so far
     _starts: tuple[int, ...]
 
     @classmethod

@@ -121,8 +121,9 @@ def make_plan(
     else:
         groups = _grouped(entry.build(k=config.k, **entry.scenes.fixed), people, judge, rng, executor)
     for number, group in enumerate(groups):
-        counts = distinct([people[i] for i in group.members], judge.recogniser.threshold)
-        for name, likeness in zip((people[i].name for i in group.members), group.likeness, strict=True):
+        counts = distinct([people[i] for i in group.likeness], judge.recogniser.threshold)
+        for i, likeness in group.likeness.items():
+            name = people[i].name
             if likeness <= judge.limit or not config.judged:
                 decisions[name] = Decision(
                     Treatment.REPLACE,
@@ -154,7 +155,7 @@ def _grouped(
         for row, sharing in sorted(shared.items()):
             face = modelled(outcome.surrogates[row])
             likeness = executor.map(judge.likeness, [people[i] for i in sharing], repeat(face))
-            groups.append(Group(tuple(sharing), face, tuple(likeness)))
+            groups.append(Group(face, dict(zip(sharing, likeness, strict=True))))
     return groups
 
 

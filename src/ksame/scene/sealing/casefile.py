@@ -66,14 +66,9 @@ def new_keys(people: Iterable[str], recipients: Recipients) -> dict[str, dict[st
 def seal_case(
     path: Path, result: JobResult, linkage: SceneLinkage, folder: Path, recipients: Recipients, *, again: bool = False
 ) -> str:
-    """Write the vault of a job, and return its root.
+    """Write the vault of a job, and return its root; outputs are named from the ``folder`` of the certificate.
 
-    Parameters
-    ----------
-    folder : Path
-        That of the certificate: outputs are named from there.
-    again : bool
-        A vault of the same release may be there: a resumed run has written it before.
+    With ``again``, a vault of the same release may be there: a resumed run has written it before.
     """
     if again and path.exists() and Vault.read(path).index.release != linkage.release_digest:
         raise UsageError(f"{path} exists; a vault is never overwritten. Choose another name.")

@@ -24,6 +24,7 @@ from ksame.privacy.documents import read_document
 from ksame.progress import Progress, silent
 from ksame.scene.media import EncoderConfig, Frame, Media, Output, WorkFolder, open_media
 from ksame.scene.media.encoding import CONTAINERS, video_settings
+from ksame.scene.paths import require_folder
 from ksame.scene.sealing.casefile import FilmRecord, PersonRecord
 from ksame.scene.sealing.film import RGB, Film, Planes, blocks_shape, on_plane, planes_of
 from ksame.vault import Identity, Vault
@@ -66,18 +67,13 @@ def restore(
 ) -> Restored:
     """Bring people back in a released file or folder of frames, and log it; the result is exact, not compressed.
 
-    Raises
-    ------
-    InputError
-        When the key is a wrong one, the release another one, or anything was changed. Nothing is written.
-    UsageError
-        When there is no such person, or the output cannot hold exact pixels.
+    Raises InputError when the key is a wrong one, the release another one, or anything was changed; UsageError when
+    there is no such person, or the output cannot hold exact pixels. Nothing is written then.
     """
     unit = released_unit(vault, release)
     if output.exists() or output.is_symlink():
         raise UsageError(f"{output} exists. Choose another name.")
-    if not output.absolute().parent.is_dir():
-        raise UsageError(f"{output}: the folder {output.parent} does not exist. Make it first.")
+    require_folder(output)
     media = open_media(release)
     encoding = exact_encoding(media, output)
     keys = vault.keys(identity)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ksame.errors import UsageError
 from ksame.models import Source
+from ksame.scene.media.regions import Box, touches
 from ksame.scene.track.join import unit_mean
 from ksame.scene.track.storage import SHAPES, new_arrays
 from ksame.scene.track.tracks import Person, Track, Tracks, in_order
@@ -57,13 +58,11 @@ def split(tracks: Tracks, number: int, frame: int, person: str) -> Tracks:
     return _settled(tracks, list(people.values()), [*others, *kept, moved])
 
 
-def draw(tracks: Tracks, box: tuple[float, float, float, float], first: int, last: int, person: str) -> Tracks:
+def draw(tracks: Tracks, box: Box, first: int, last: int, person: str) -> Tracks:
     """Add a box, the same in all frames from ``first`` to ``last``, for a face that was not found. It is masked."""
     if not 0 <= first <= last < tracks.n_frames:
         raise UsageError(f"Frames go from 0 to {tracks.n_frames - 1}. Got {first} to {last}.")
-    x, y, width, height = box
-    inside = x < tracks.size[0] and y < tracks.size[1] and x + width > 0 and y + height > 0
-    if not (width > 0 and height > 0 and inside):
+    if not (box[2] > 0 and box[3] > 0 and touches(box, tracks.size)):
         raise UsageError(f"A box must lie in the picture of {tracks.size[0]} x {tracks.size[1]} pixels. Got {box}.")
     arrays = new_arrays(last - first + 1)
     arrays["boxes"][:] = box

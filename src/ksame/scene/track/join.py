@@ -105,23 +105,14 @@ def _continued(i: int, members: list[list[int]], stretches: Sequence[Stretch]) -
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Who is who in a batch: the same person has the same name, and later the same surrogate, in every file.
+    """Who is who in a batch: the same person has the same name, and later the same surrogate, in every file."""
 
-    Attributes
-    ----------
-    names : mapping of (file, local name) to name
-        Those of the file itself where there is one only, so that they are the names in its tracks. Over several files
-        "P1", "P2" and so on, by how many pixels of the batch they are in; "U1", "U2" and so on for what is perhaps no
-        face.
-    unmatched : frozenset of str
-        People never seen well enough to be told from others: any of them may be somebody who has a name already.
-    unconfirmed : frozenset of str
-        What is perhaps no face: it is masked, and counts as nobody.
-    """
-
+    # Those of the file itself where there is one only, so that they are the names in its tracks. Over several files
+    # "P1", "P2" and so on, by how many pixels of the batch they are in; "U1" and so on for what is perhaps no face.
     names: Mapping[Key, str]
+    # people never seen well enough to be told from others: any of them may be somebody who has a name already
     unmatched: frozenset[str] = frozenset()
-    unconfirmed: frozenset[str] = frozenset()
+    unconfirmed: frozenset[str] = frozenset()  # what is perhaps no face: it is masked, and counts as nobody
 
     @cached_property
     def ordered(self) -> tuple[str, ...]:
