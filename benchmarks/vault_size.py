@@ -58,8 +58,8 @@ def encoded(frames: list[Planes], films: list[tuple[Film, list[Blocks]]], name: 
     total, size = 0, frames[0][0].shape[:2]
     with patch.object(film, "_encoder", lambda _: ENCODERS[name]):
         for opened, kept in films:
-            writer = FilmWriter(opened.first, opened.window, opened.pixel_format, size)
-            for index, mask in enumerate(kept, opened.first):
+            writer = FilmWriter(opened.head.first, opened.window, opened.head.pixel_format, size)
+            for index, mask in enumerate(kept, opened.head.first):
                 blocks = np.zeros(frames[index][-1].shape, dtype=bool)
                 blocks[opened.window.slices(blocks.shape, size)] = mask
                 writer.add(frames[index], blocks)

@@ -31,8 +31,8 @@ from typer.testing import CliRunner
 from drawn import drawn_faces
 from ksame.app.cli import app, load
 from ksame.app.config_file import read_config
-from ksame.app.manifest import with_manifest
 from ksame.app.deidentify import DeidentifyCommand
+from ksame.app.manifest import with_manifest
 from ksame.errors import ExitCode, InputError
 from ksame.faces.faceset import quantise
 from ksame.faces.folder import list_entries

@@ -104,17 +104,16 @@ def test_that_no_frame_was_in_time_is_told(clip, tmp_path):
 
 
 def test_an_interruption_ends_it_and_the_last_segment_is_complete(clip, tmp_path, monkeypatch):
-    from ksame.live import session
+    from ksame.live import Statistics
 
-    show, shown = session._show, []
+    show = Statistics.show
 
-    def interrupted(*args):
-        show(*args)
-        shown.append(args)
-        if len(shown) == 3:
+    def interrupted(self, latency):
+        show(self, latency)
+        if self.shown == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(session, "_show", interrupted)
+    monkeypatch.setattr(Statistics, "show", interrupted)
     words = ["live", str(clip), "-o", str(tmp_path / "out"), "-m", "fill", "--latency", "5"]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == ExitCode.DONE

@@ -10,13 +10,13 @@ import pytest
 from ksame.live.background import Background, Inline
 from ksame.live.config import LiveConfig
 from ksame.live.heads import HeadStore
-from ksame.live.newest import Captured
 from ksame.live.people import LivePeople
 from ksame.live.publisher import NOT_READY, WAITING, Publisher
 from ksame.live.statistics import Statistics
 from ksame.live.tracker import LiveTracker
 from ksame.models import FaceDetector
 from ksame.scene.config import JobConfig
+from ksame.scene.media import Frame
 from ksame.scene.observe import DetectorConfig
 from ksame.scene.observe.mesh import FaceMesher
 from live.stand_ins import SIZE, Clock, Mesher, face_at, frame_at
@@ -33,7 +33,7 @@ def publisher(clock, mesher=None, config=None, people=None, heads="masks"):
 
 
 def captured(index, time, size=SIZE):
-    return Captured(index, time, frame_at(index, time, size).pixels)
+    return Frame(index, time, frame_at(index, time, size).pixels)
 
 
 def changed(before, after, face):
@@ -132,35 +132,35 @@ def test_heads_are_masked_until_they_are_there_and_when_they_have_moved_too_far(
     pool = Slow()
     heads = HeadStore(config, Finisher("cpu"), pool, statistics)
     live = publisher(clock, Mesher(faces=[face]), config, people, heads)
-    first = live.publish(Captured(0, clock.now, picture))
+    first = live.publish(Frame(0, clock.now, picture))
     assert live.statistics.masked == {NOT_READY: 1}
     assert changed(picture, first, face) > 0.99
     pool.finish()
     clock.sleep(0.05)
-    second = live.publish(Captured(1, clock.now, picture))
+    second = live.publish(Frame(1, clock.now, picture))
     assert live.statistics.replaced == 1, "the head of the frame before is carried here"
     assert changed(picture, second, face) > 0.95
     x, y, w, h = (round(v) for v in face.box)
     centre = np.s_[y : y + h, x : x + w]
     assert second[centre].std() > 1.5 * first[centre].std(), "a face, and no plain fill"
     clock.sleep(2.0)
-    live.publish(Captured(60, clock.now, picture))
+    live.publish(Frame(60, clock.now, picture))
     assert live.statistics.masked == {NOT_READY: 2}, "the head is too old to be carried"
     pool.finish()
     clock.sleep(0.05)
     low = face.mesh.points[:, 1:2] > face.mesh.points[:, 1].mean()
     points = face.mesh.points + low * [0, 40, 0]  # the chin has dropped
     live.tracker.mesher.faces = [replace(face, mesh=replace(face.mesh, points=points))]
-    live.publish(Captured(61, clock.now, picture))
+    live.publish(Frame(61, clock.now, picture))
     assert live.statistics.masked == {NOT_READY: 3}, "it is too far to be carried"
     pool.finish()
     clock.sleep(0.05)
     other = draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(1))
     live.people = Judged(Decision(Treatment.REPLACE, other), neutral)
-    live.publish(Captured(62, clock.now, picture))
+    live.publish(Frame(62, clock.now, picture))
     assert live.statistics.masked == {NOT_READY: 4}, "that head is another surrogate's"
     pool.finish()
-    live.publish(Captured(63, clock.now, picture))
+    live.publish(Frame(63, clock.now, picture))
     assert (live.statistics.replaced, statistics.failures) == (2, {})
 
 
@@ -194,7 +194,7 @@ def test_a_head_is_made_for_the_very_frame_where_there_is_time(meshed):
     people = Judged(Decision(Treatment.REPLACE, surrogate), neutral)
     heads = HeadStore(LiveConfig(), Finisher("cpu"), Inline(), statistics)
     live = publisher(clock, Mesher(faces=[face]), LiveConfig(thorough=0), people, heads)
-    live.publish(Captured(0, clock.now, picture))
+    live.publish(Frame(0, clock.now, picture))
     assert live.statistics.replaced == 1
 
 
@@ -213,7 +213,7 @@ def test_a_head_that_cannot_be_made_stays_masked_and_is_told(meshed):
     heads = HeadStore(LiveConfig(), Broken(), Inline(), statistics)
     live = publisher(clock, Mesher(faces=[face]), LiveConfig(thorough=0), people, heads)
     for i in range(3):
-        shown = live.publish(Captured(i, clock.now, picture))
+        shown = live.publish(Frame(i, clock.now, picture))
         clock.sleep(0.05)
         assert changed(picture, shown, face) > 0.99
     assert live.statistics.replaced == 0
@@ -224,7 +224,7 @@ def test_whoever_is_not_judged_yet_is_masked(meshed):
     picture, face = meshed
     clock = Clock()
     live = publisher(clock, Mesher(faces=[face]), LiveConfig(thorough=0), Judged(), heads=_no_heads())
-    shown = live.publish(Captured(0, clock.now, picture))
+    shown = live.publish(Frame(0, clock.now, picture))
     assert live.statistics.masked == {WAITING: 1}
     assert changed(picture, shown, face) > 0.99
 
@@ -243,7 +243,7 @@ def test_small_faces_are_searched_for_beside_the_picture(meshed):
     live = publisher(clock, FaceMesher(DetectorConfig()), config)
     covered = []
     for i in range(8):
-        shown = live.publish(Captured(i, clock.now, small))
+        shown = live.publish(Frame(i, clock.now, small))
         covered.append((shown != small).any())
         clock.sleep(0.11)
     assert covered[-1], "found by the thorough search, and followed"

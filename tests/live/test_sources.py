@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from ksame.errors import InputError
-from ksame.live.newest import Captured, Newest
+from ksame.live.newest import Newest
 from ksame.live.sources import CameraSource, FileSource, Grabber, StreamSource, open_source
 from ksame.live.statistics import Statistics
+from ksame.scene.media import Frame
 from live.stand_ins import Clock
 from scene.clips import make_clip, number_of
 
@@ -16,7 +17,7 @@ PICTURE = np.zeros((4, 4, 3), np.uint8)
 
 
 def captured(index):
-    return Captured(index, float(index), PICTURE)
+    return Frame(index, float(index), PICTURE)
 
 
 def test_only_the_newest_frame_is_handed_on():

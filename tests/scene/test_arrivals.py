@@ -30,7 +30,8 @@ class FakeJudge:
 
 def subject(name, woman=False, confirmed=True):
     embedding = np.random.default_rng(abs(hash(name)) % 2**32).standard_normal(32)
-    view = View(Piece(np.zeros((8, 8, 3), np.uint8), np.zeros((478, 3)), np.zeros((478, 3))), embedding / 9)
+    piece = Piece(np.zeros((8, 8, 3), np.uint8), np.zeros((478, 3)), np.zeros((478, 3)))
+    view = View(piece, embedding / 9, np.zeros(3), -0.5)
     return Subject(name, woman, 1970.0, -0.5, np.zeros(3), (view,), confirmed)
 
 
@@ -46,7 +47,7 @@ def arrivals(monkeypatch):
         from ksame.scene.decide import Group
 
         drawn.append(Face(len(drawn)))
-        return [Group((0,), drawn[-1], (judge.likeness(subjects[0], drawn[-1]),))]
+        return [Group(drawn[-1], {0: judge.likeness(subjects[0], drawn[-1])})]
 
     monkeypatch.setattr("ksame.scene.decide.arrivals.choose_surrogates", choose)
     return Arrivals(3, FakeJudge(), np.random.default_rng(0), Inline())

@@ -100,30 +100,30 @@ def cast_of(*people):
 
 def test_the_same_person_has_one_name_in_all_files():
     a, b = [1.0, 0, 0], [0, 1.0, 0]
-    everyone = join_files(
+    people = join_files(
         [cast_of(person("P1", a), person("P2", b)), cast_of(person("P1", b)), cast_of(person("P1", a))], 0.45
     )
-    assert everyone.names[0, "P1"] == everyone.names[2, "P1"]
-    assert everyone.names[0, "P2"] == everyone.names[1, "P1"]
-    assert len(everyone.people) == 2
+    assert people.names[0, "P1"] == people.names[2, "P1"]
+    assert people.names[0, "P2"] == people.names[1, "P1"]
+    assert len(people.ordered) == 2
 
 
 def test_two_people_of_one_picture_are_two_however_alike():
-    everyone = join_files([cast_of(person("P1", [1.0, 0]), person("P2", [1.0, 0]))], 0.45)
-    assert len(everyone.people) == 2
+    people = join_files([cast_of(person("P1", [1.0, 0]), person("P2", [1.0, 0]))], 0.45)
+    assert len(people.ordered) == 2
 
 
 def test_the_names_of_one_file_are_the_names_of_the_batch():
-    people = [person(name, [1.0, 0] if name == "P10" else None) for name in ("P2", "P10", "the guest")]
-    everyone = join_files([cast_of(*people)], 0.45)
-    assert everyone.names == {(0, one.name): one.name for one in people}
-    assert everyone.people == ("P2", "P10", "the guest")
-    assert everyone.unmatched == {"P2", "the guest"}
+    names = ("P2", "P10", "the guest")
+    people = join_files([cast_of(*(person(name, [1.0, 0] if name == "P10" else None) for name in names))], 0.45)
+    assert people.names == {(0, name): name for name in names}
+    assert people.ordered == names
+    assert people.unmatched == {"P2", "the guest"}
 
 
 def test_nobody_without_an_embedding_is_joined():
-    everyone = join_files([cast_of(person("P1", None)), cast_of(person("P1", None))], 0.45)
-    assert len(everyone.people) == 2
+    people = join_files([cast_of(person("P1", None)), cast_of(person("P1", None))], 0.45)
+    assert len(people.ordered) == 2
 
 
 def test_only_means_everyone_else_is_kept():
@@ -132,11 +132,11 @@ def test_only_means_everyone_else_is_kept():
 
 
 def test_only_does_not_keep_whoever_may_be_one_of_them():
-    everyone = join_files([cast_of(person("P1", [1.0, 0]), person("P2", [0, 1.0]), person("P3", None))], 0.45)
-    wishes = treatments(everyone.people, only=("P1",), strangers=everyone.unmatched)
+    people = join_files([cast_of(person("P1", [1.0, 0]), person("P2", [0, 1.0]), person("P3", None))], 0.45)
+    wishes = treatments(people.ordered, only=("P1",), unmatched=people.unmatched)
     kept = {name for name, wish in wishes.items() if wish is Treatment.KEEP}
-    assert len(everyone.unmatched) == 1
-    assert kept == set(everyone.people) - {"P1"} - everyone.unmatched
+    assert len(people.unmatched) == 1
+    assert kept == set(people.ordered) - {"P1"} - people.unmatched
 
 
 def test_unknown_people_are_refused_and_named():

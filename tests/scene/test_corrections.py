@@ -130,7 +130,7 @@ def test_tracks_of_several_files_lie_in_a_folder(photographs, tmp_path):
         "f00.jpg.json",
         "m12.jpg.json",
     ]
-    assert tracked.result.everyone.people == plain.result.everyone.people == ("P1", "P2")
+    assert tracked.result.people.ordered == plain.result.people.ordered == ("P1", "P2")
     again = run(photographs, tmp_path / "again", tmp_path / "tracks")
     for name in ("f00.jpg", "m12.jpg", "f00-again.jpg"):
         assert sha256_of(tmp_path / "again" / name) == sha256_of(tmp_path / "tracked" / name)
@@ -144,7 +144,7 @@ def test_the_names_in_the_folder_say_who_is_who(photographs, tmp_path):
     write_tracks(renamed(read_tracks(path), dict.fromkeys(("P1", "P2"), "guest")), path)
     with pytest.warns(PrivacyWarning, match="guest"):
         release = run(photographs, tmp_path / "out", folder, ksame.JobConfig(method="fill", keep=("guest",)))
-    assert release.result.everyone.people == ("P1", "P2", "guest")
+    assert release.result.people.ordered == ("P1", "P2", "guest")
     assert sha256_of(tmp_path / "out" / "f00.jpg") != sha256_of(photographs / "f00.jpg")
     same = np.asarray(Image.open(tmp_path / "out" / "f00-again.jpg"))
     assert np.abs(same.astype(int) - np.asarray(Image.open(photographs / "f00-again.jpg"))).mean() < 3

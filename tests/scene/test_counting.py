@@ -12,7 +12,7 @@ from ksame import synthetic
 from ksame.models import SFace
 from ksame.scene.decide import Decision, JudgeRecord, Piece, Plan, Subject, Treatment, View
 from ksame.scene.decide.counting import PersonConfirmation, distinct, smallest_sharing
-from ksame.scene.decide.views import FileViews, Reading, collect_views, subjects_of
+from ksame.scene.decide.views import FileViews, collect_views, subjects_of
 from ksame.scene.observe import DetectorConfig
 from ksame.scene.track import People, find_tracks
 from ksame.spaces.facemodel import face_model
@@ -28,7 +28,8 @@ class Still:
 
 
 def view(vector) -> View:
-    return View(Piece(np.empty((0, 0, 3), np.uint8), NOTHING, NOTHING), np.asarray(vector, dtype=float))
+    code = np.zeros(face_model().n_codes)
+    return View(Piece(np.empty((0, 0, 3), np.uint8), NOTHING, NOTHING), np.asarray(vector, dtype=float), code, -0.5)
 
 
 def somebody(name, *vectors, confirmed=True) -> Subject:
@@ -69,17 +70,20 @@ def test_numbers_are_as_many_as_people(who, random):
     assert len(set(distinct(people, 0.45).values())) == len(set(who))
 
 
-def test_a_stranger_does_not_count():
-    reading = Reading(np.zeros(face_model().n_codes), -0.5)
+def test_who_cannot_be_told_from_others_does_not_count():
     names = {(0, name): name for name in ("P1", "P2", "U1")}
-    known = FileViews({n: (view([1, 0]),) for _, n in names}, {n: [reading] for _, n in names}, {"P1", "P2", "U1"})
-    everyone = People(names, frozenset({"P2"}), frozenset({"U1"}))
-    assert [one.confirmed for one in subjects_of([known], everyone)] == [True, False, False]
+    known = FileViews({n: (view([1, 0]),) for _, n in names}, {"P1", "P2", "U1"})
+    people = People(names, frozenset({"P2"}), frozenset({"U1"}))
+    assert [one.confirmed for one in subjects_of([known], people)] == [True, False, False]
 
 
 def test_whoever_is_shown_hides_nobody():
-    decisions = {name: Decision(Treatment.REPLACE) for name in ("P1", "P2", "P3")}
-    plan = Plan(decisions, dict.fromkeys(decisions, 0), {}, {"P1": 0, "P2": 1, "P3": 2}, JudgeRecord("someone", 0.4))
+    decisions = {f"P{i + 1}": Decision(Treatment.REPLACE, group=0, counts_as=i) for i in range(3)}
+    plan = Plan(decisions, JudgeRecord("someone", 0.4))
     assert (plan.k_real(), plan.k_real({"P2"}), plan.k_real({"P1", "P2"})) == (3, 2, 1)
     assert plan.k_real(set(decisions)) is None
     assert smallest_sharing([]) is None
+
+
+def test_whoever_has_no_group_is_alone():
+    assert Plan({name: Decision(Treatment.REPLACE, counts_as=i) for i, name in enumerate("ab")}).k_real() == 1

@@ -91,12 +91,12 @@ def test_frames_that_wait_for_the_encoder_hold_only_what_was_touched():
     touched = np.zeros(frame.pixels.shape[:2], bool)
     touched[40:60, 32:64] = True
     converter = FrameConverter(media, "yuv420p", media.stream.colours)
-    held = converter.needed(OutputFrame(frame.pixels, frame.native, touched))
-    assert held.pixels.base is None
-    assert held.pixels.shape[:2] == held.touched.shape
-    assert held.pixels.size < frame.pixels.size / 4
-    nothing = converter.needed(OutputFrame(frame.pixels, frame.native, np.zeros_like(touched)))
-    assert nothing.pixels.size == 0
-    assert converter.convert(nothing).width == media.size[0]
-    whole = converter.needed(OutputFrame(frame.pixels))
-    assert whole.pixels is frame.pixels
+    _, pixels, held, _ = converter.prepare(OutputFrame(frame.pixels, frame.native, touched)).args
+    assert pixels.base is None
+    assert pixels.shape[:2] == held.shape
+    assert pixels.size < frame.pixels.size / 4
+    nothing = converter.prepare(OutputFrame(frame.pixels, frame.native, np.zeros_like(touched)))
+    assert nothing.args[1].size == 0
+    assert nothing().width == media.size[0]
+    (whole,) = converter.prepare(OutputFrame(frame.pixels)).args
+    assert whole is frame.pixels

@@ -205,19 +205,19 @@ def test_in_older_files_everything_is_confirmed(tracks, tmp_path):
 def test_over_a_batch_nobody_is_joined_with_what_is_in_doubt(tracks):
     from ksame.scene.track import join_files
 
-    everyone = join_files([tracks, tracks], 0.45)
-    assert everyone.people == ("P1", "P2", "P3", "U1", "U2")
-    assert everyone.unconfirmed == {"U1", "U2"}
-    assert everyone.keys("P1") == [(0, "P1"), (1, "P1")]
-    assert sorted(everyone.keys("U1") + everyone.keys("U2")) == [(0, "U1"), (1, "U1")]
-    assert not everyone.unmatched & everyone.unconfirmed
+    people = join_files([tracks, tracks], 0.45)
+    assert people.ordered == ("P1", "P2", "P3", "U1", "U2")
+    assert people.unconfirmed == {"U1", "U2"}
+    assert people.keys("P1") == [(0, "P1"), (1, "P1")]
+    assert sorted(people.keys("U1") + people.keys("U2")) == [(0, "U1"), (1, "U1")]
+    assert not people.unmatched & people.unconfirmed
 
 
 def test_what_is_in_doubt_is_masked_unless_kept_by_name():
     from ksame.scene.decide import treatments
 
     def wishes(**kwargs):
-        return {name: wish.value for name, wish in treatments(("P1", "U1"), unsure={"U1"}, **kwargs).items()}
+        return {name: wish.value for name, wish in treatments(("P1", "U1"), unconfirmed={"U1"}, **kwargs).items()}
 
     assert wishes() == {"P1": "replace", "U1": "mask"}
     assert wishes(keep=("U1",)) == {"P1": "replace", "U1": "keep"}

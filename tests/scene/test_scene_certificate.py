@@ -43,16 +43,18 @@ def track(number: int, person: str) -> Track:
 
 
 def result(
-    plans: Mapping[str, Plan], k_real: int | None, at_risk: tuple[AtRisk, ...] = (), likeness: float = 0.23456
+    plans: Mapping[str, Decision], k_real: int | None, at_risk: tuple[AtRisk, ...] = (), likeness: float = 0.23456
 ) -> JobResult:
     names = list(plans)
-    cast = Tracks((10, 10), 3, tuple(Person(n, None) for n in names), tuple(track(i, n) for i, n in enumerate(names)))
+    people = tuple(Person(n, None) for n in names)
+    tracks = [Tracks((10, 10), 3, people, tuple(track(i, n) for i, n in enumerate(names)))]
     done = FileResult(Path("/secret/ann.mp4"), FOLDER / "000001.mp4", 3, tuple(names), at_risk, {"000001.mp4": "ab"})
-    replaced = {n: 0 for n in names if plans[n].treatment is Treatment.REPLACE}
-    counted = {n: i % (k_real or 1) for i, n in enumerate(replaced)}
-    judge = JudgeRecord(SFace.name, SFace.threshold)
-    choice = Plan(plans, replaced, dict.fromkeys(replaced, likeness), counted, judge)
-    return JobResult((done,), {}, choice, People({(0, n): n for n in names}), (cast,), 987654321)
+    replaced = [n for n in names if plans[n].treatment is Treatment.REPLACE]
+    decisions = dict(plans)
+    for i, name in enumerate(replaced):
+        decisions[name] = replace(plans[name], group=0, likeness=likeness, counts_as=i % (k_real or 1))
+    plan = Plan(decisions, JudgeRecord(SFace.name, SFace.threshold))
+    return JobResult((done,), {}, plan, People({(0, n): n for n in names}), tracks.__getitem__, 987654321)
 
 
 REPLACED = Decision(Treatment.REPLACE, None, HEAD)
@@ -122,7 +124,7 @@ def test_masks_promise_nothing():
 
 def test_what_is_perhaps_no_face_counts_as_nobody():
     given = result({"P1": REPLACED, "U1": Decision(Treatment.MASK)}, 1)
-    made = certify(replace(given, everyone=replace(given.everyone, unconfirmed=frozenset({"U1"}))), JobConfig(), FOLDER)
+    made = certify(replace(given, people=replace(given.people, unconfirmed=frozenset({"U1"}))), JobConfig(), FOLDER)
     assert (made.counts.people, made.counts.masked, made.counts.not_sure) == (1, 0, 1)
 
 
@@ -130,7 +132,7 @@ def test_whoever_is_shown_in_some_frames_is_kept_and_nothing_else():
     given = result({"P1": REPLACED, "P2": REPLACED, "U1": Decision(Treatment.MASK)}, 1)
     shown = (Shown("P2", "before or after the span"), Shown("P9", "taken out"), Shown("U1", "kept", confirmed=False))
     given = replace(given, files=(replace(given.files[0], shown=shown),))
-    made = certify(replace(given, everyone=replace(given.everyone, unconfirmed=frozenset({"U1"}))), JobConfig(), FOLDER)
+    made = certify(replace(given, people=replace(given.people, unconfirmed=frozenset({"U1"}))), JobConfig(), FOLDER)
     assert (made.counts.people, made.counts.kept, made.counts.replaced, made.counts.masked) == (3, 2, 1, 0)
     assert (made.counts.not_sure, made.counts.not_sure_kept) == (0, 1)
     assert "2 of 3 people are left as they are" in made.warnings[0]

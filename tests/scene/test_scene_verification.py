@@ -191,9 +191,10 @@ def test_one_thing_said_twice_is_refused(released):
 def test_leaving_everyone_is_not_called_a_mask():
     place = Path("/nowhere/out/a.png")
     done = FileResult(Path("/in.png"), place, 1, ("P1",), (), {"a.png": "00"})
-    cast = Tracks((8, 8), 1, (Person("P1", None),), ())
+    tracks = [Tracks((8, 8), 1, (Person("P1", None),), ())]
     kept = Plan({"P1": Decision(Treatment.KEEP)})
-    made = certify(JobResult((done,), {}, kept, People({(0, "P1"): "P1"}), (cast,), 5), JobConfig(), place.parent)
+    result = JobResult((done,), {}, kept, People({(0, "P1"): "P1"}), tracks.__getitem__, 5)
+    made = certify(result, JobConfig(), place.parent)
     assert "masked" not in made.statement
     assert "left as they are" in made.statement
 

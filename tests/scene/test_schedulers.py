@@ -425,10 +425,10 @@ def test_what_is_kept_of_many_files_is_small(originals, tmp_path, monkeypatch):
     """Meshes and pieces of pictures stay in the store until they are needed."""
     kept = []
 
-    def note(run, files, casts, failed):
-        kept.append({number: len(pickle.dumps(cast)) for number, cast in casts.items()})
-        assert all(np.isnan(track.points).all() for cast in casts.values() for track in cast.tracks)
-        return decide_job(run, files, casts, failed)
+    def note(run, files, tracks):
+        kept.append({number: len(pickle.dumps(each)) for number, each in tracks.items()})
+        assert all(np.isnan(track.points).all() for each in tracks.values() for track in each.tracks)
+        return decide_job(run, files, tracks)
 
     monkeypatch.setattr("ksame.scene.job._decide", note)
     views = []

@@ -421,12 +421,12 @@ def test_films_are_exact_to_one_level(seed, pixel_format):
     top = {"yuv420p10le": 1023, "yuv420p12le": 4095}.get(pixel_format, 255)
     frames = [[rng.integers(0, top + 1, shape).astype(np.uint16 if top > 255 else np.uint8) for shape in shapes]] * 4
     given_masks = [rng.random(coarse) < share for share in (0.4, 0.1, 0.0, 0.9)]
-    window = Window.about(np.ones(coarse, dtype=bool), (step, step), (height, width))
+    window = Window.about(np.ones(coarse, dtype=bool), (height, width))
     writer = FilmWriter(7, window, pixel_format, (height, width))
     for values, mask in zip(frames, given_masks, strict=True):
         writer.add(values, mask)
     film = Film.read(writer.finish())
-    assert (film.first, film.count) == (7, 4)
+    assert (film.head.first, film.head.count) == (7, 4)
     found = list(film.frames([shape[:2] for shape in shapes]))
     for wanted, mask, (values, again) in zip(frames, given_masks, found, strict=True):
         assert np.array_equal(mask, again)

@@ -41,10 +41,10 @@ def people(recogniser):
         mesh = mesher.fit(pixels, detect(pixels)[0])
         points = np.array(mesh.points)
         neutral = neutral_shape(Head.of(points).aligned, expression_of(mesh.blendshapes))
-        view = View(Piece(pixels, points, neutral), recogniser.embed(pixels, five_points(points)))
-        reading = read(pixels, points, mesh.blendshapes)
+        code, tone = read(pixels, mesh)
+        view = View(Piece(pixels, points, neutral), recogniser.embed(pixels, five_points(points)), code, tone)
         woman = bool(faces.attribute("gender")[i] == "F")
-        subjects.append(Subject(f"P{i + 1}", woman, 1970.0, reading.tone, reading.code, (view,), confirmed=True))
+        subjects.append(Subject(f"P{i + 1}", woman, 1970.0, tone, code, (view,), confirmed=True))
     return subjects
 
 
@@ -76,9 +76,9 @@ def test_blocks_hold_everyone_once_and_never_fewer_than_a_group(n):
 def test_members_share_one_face_and_nobody_is_left_out(people, judge):
     with ThreadPoolExecutor(2) as pool:
         groups = choose_surrogates(people, 3, judge, np.random.default_rng(1), pool)
-    assert sorted(i for group in groups for i in group.members) == list(range(len(people)))
+    assert sorted(i for group in groups for i in group.likeness) == list(range(len(people)))
     for group in groups:
-        assert len({people[i].woman for i in group.members}) == 1
+        assert len({people[i].woman for i in group.likeness}) == 1
 
 
 def test_the_choice_does_not_depend_on_the_number_of_workers(people, judge):
@@ -87,7 +87,7 @@ def test_the_choice_does_not_depend_on_the_number_of_workers(people, judge):
             return choose_surrogates(people, 2, judge, np.random.default_rng(1), pool)
 
     one, two = choose(1), choose(3)
-    assert [group.members for group in one] == [group.members for group in two]
+    assert [list(group.likeness) for group in one] == [list(group.likeness) for group in two]
     for a, b in zip(one, two, strict=True):
         assert np.array_equal(a.surrogate.looks.texture, b.surrogate.looks.texture)
         assert a.likeness == b.likeness
@@ -157,7 +157,7 @@ def test_more_faces_are_drawn_before_somebody_is_masked(people, judge, monkeypat
     bad = draws * SEARCH.candidates
     (group,), faces = grouped(people, judge, monkeypatch, lambda _, face, __: 0.9 if face < bad else 0.1, len(people))
     assert group.surrogate is faces[bad], "the first of those drawn afterwards"
-    assert sorted(group.members) == list(range(len(people)))
+    assert sorted(group.likeness) == list(range(len(people)))
 
 
 def test_the_face_is_taken_in_which_the_fewest_are_recognised(people, judge, monkeypatch):
@@ -188,9 +188,9 @@ def test_whoever_is_recognised_in_their_groups_face_gets_that_of_another(people,
         return 0.1 if len(others) < 3 or others_can else 0.9  # whether somebody can take their place
 
     groups, _ = grouped(people, judge, monkeypatch, likeness, 3)
-    assert sorted(i for group in groups for i in group.members) == list(range(len(people)))
-    assert {value for group in groups for value in group.likeness} == {0.1}, "nobody is masked"
-    sizes = sorted(len(group.members) for group in groups)
+    assert sorted(i for group in groups for i in group.likeness) == list(range(len(people)))
+    assert {value for group in groups for value in group.likeness.values()} == {0.1}, "nobody is masked"
+    sizes = sorted(len(group.likeness) for group in groups)
     assert sizes == ([3, 3] if others_can else [2, 4]), "masked, the person would be missing in their group as well"
 
 
@@ -225,10 +225,10 @@ def test_one_line_lets_a_method_of_face_sets_replace_people(people, judge):
     finally:
         METHODS.remove("far-away")
     faces: dict[int, set[int]] = {}
-    for name, decision in plan.decisions.items():
+    for decision in plan.decisions.values():
         assert decision.treatment is Treatment.REPLACE or decision.masked_instead
         if decision.treatment is Treatment.REPLACE:
-            faces.setdefault(plan.groups[name], set()).add(id(decision.surrogate))
+            faces.setdefault(decision.group, set()).add(id(decision.surrogate))
     assert len(faces) > 1
     assert all(len(shared) == 1 for shared in faces.values())
     assert plan.k_real() is not None

@@ -17,7 +17,7 @@ from ksame.scene.track import TrackerConfig
 from ksame.scene.track.associate import associate
 from ksame.scene.track.growing import Growing, merged
 from ksame.scene.track.interpolate import fill, write_points
-from ksame.scene.track.join import Stretch, join, mean_embedding
+from ksame.scene.track.join import Stretch, join, unit_mean
 from ksame.scene.track.propagate import Propagator
 from ksame.scene.track.smooth import CONTEXT, smooth
 from ksame.scene.track.storage import BOX, POINTS, POSE, WIDTH
@@ -131,9 +131,9 @@ def test_a_track_without_a_face_goes_on_as_its_neighbour():
     assert join([], 0.4) == []
 
 
-def test_mean_embedding():
-    assert mean_embedding([stretch(0, 1, None)]) is None
-    assert np.isclose(np.linalg.norm(mean_embedding([stretch(0, 1, 1), stretch(2, 3, 2)])), 1)
+def test_the_mean_of_embeddings_has_unit_length():
+    assert unit_mean(np.empty((0, 128))) is None
+    assert np.isclose(np.linalg.norm(unit_mean(np.eye(3)[:2])), 1)
 
 
 def test_cuts():

@@ -18,7 +18,6 @@ from ksame.app import talk
 from ksame.app.scene_report import clock
 from ksame.arrays import ByteArray
 from ksame.scene.config import Job, JobConfig
-from ksame.scene.frames import Frames
 from ksame.scene.job import find_people
 from ksame.scene.media import Media
 from ksame.scene.paths import Inputs
@@ -60,9 +59,9 @@ def listing(inputs: Inputs, config: JobConfig, *, sheet: bool, tracks: Path | No
         tracked, people, failed = find_people(Job(files, work, config, tracks=tracks), progress=talk.progress)
         if tracks is not None:
             for media, _ in tracked:
-                for _ in talk.progress(Frames(media), "reading"):
+                for _ in talk.progress(media.frames(), "reading"):
                     pass  # so that the times of the frames are known
-        listed = tuple(_listed(tracked, people, name, key) for name in people.people for key in people.keys(name))
+        listed = tuple(_listed(tracked, people, name, key) for name in people.ordered for key in people.keys(name))
         return Listing(listed, failed, _sheet(tracked, people) if sheet else None)
 
 
@@ -90,11 +89,11 @@ def _time(media: Media, frame: int) -> float:
 def _sheet(seen: Sequence[tuple[Media, Tracks]], people: People) -> ByteArray:
     """Show every person a few times, where they are seen best."""
     spots: dict[int, dict[int, list[tuple[str, Track]]]] = defaultdict(lambda: defaultdict(list))
-    for name in people.people:
+    for name in people.ordered:
         best = [(n, track, frame) for n, local in people.keys(name) for track, frame in _best(seen[n][1], local)]
         for n, track, at in best[:_THUMBNAILS]:
             spots[n][at].append((name, track))
-    pictures: dict[str, list[tuple[str, ByteArray]]] = {name: [] for name in people.people}
+    pictures: dict[str, list[tuple[str, ByteArray]]] = {name: [] for name in people.ordered}
     for n, due in spots.items():
         frames = seen[n][0].frames()
         with closing(frames):

@@ -39,7 +39,7 @@ def _people(result: JobResult, done: FileResult, *, instead: bool | None, treatm
 
 def _there(result: JobResult, done: FileResult, *, sure: bool) -> list[str]:
     """Return who was found in a file, also if the tracks no longer have them: people, or what is perhaps nobody."""
-    found = {name: name not in result.everyone.unconfirmed for name in done.people}
+    found = {name: name not in result.people.unconfirmed for name in done.people}
     found |= {one.person: one.confirmed for one in done.shown}
     return [name for name in sorted(found, key=in_order) if found[name] is sure]
 

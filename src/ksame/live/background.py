@@ -35,16 +35,8 @@ class Inline(Executor):
 class Background:
     """One thing at a time in a thread of its own; it changes nothing before it is asked whether it is free.
 
-    Parameters
-    ----------
-    name : str
-        What statistics call it.
-    statistics : Statistics
-        Counts what went wrong; nothing is raised.
-    executor : Executor, optional
-        Where it is done; a thread of its own by default.
-    nice : int
-        By how much other threads go first, where the system lets threads have priorities of their own.
+    What goes wrong is counted under its name; nothing is raised. Other threads go first by as much as it is ``nice``,
+    where the system lets threads have priorities of their own.
     """
 
     def __init__(self, name: str, statistics: Statistics, executor: Executor | None = None, nice: int = 0) -> None:

@@ -27,26 +27,13 @@ class _Made:
     captured: float
     head: FinishedHead | None = None
 
-    def is_of(self, invention: Invention) -> bool:
-        return self.invention.looks is invention.looks
-
     def apart(self, invention: Invention) -> float:
         """Return how far its points are from where they should be, in sides of the square."""
         return float(np.abs(self.invention.points - invention.points).max())
 
 
 class HeadStore:
-    """The newest finished head of every track.
-
-    Parameters
-    ----------
-    config : LiveConfig
-    network : Finisher
-    executor : Executor
-        Where heads are made.
-    statistics : Statistics
-        Counts what went wrong.
-    """
+    """The newest finished head of every track; the executor makes them, the statistics count what went wrong."""
 
     def __init__(self, config: LiveConfig, network: Finisher, executor: Executor, statistics: Statistics) -> None:
         self._config, self._network, self._executor, self._statistics = config, network, executor, statistics
@@ -59,19 +46,14 @@ class HeadStore:
 
         A head is made for this frame unless the last one is new and near. Where it is not there in time the last one
         is carried here, if that is not too old and not too far.
-
-        Parameters
-        ----------
-        frame : Frame
-        plan : FramePlan
-            With everyone who is to be replaced among its heads.
-        seconds : float
         """
         self._collect()
         size = self._size(plan.heads.values())
         hidden = taken_away(frame.pixels.shape, plan.outlines) if plan.heads else None
+        fresh = frame.time - self._config.fresh
         for track, invention in plan.heads.items():
-            if track not in self._making and not self._near(track, invention, frame.time) and hidden is not None:
+            new = self._last(track, invention, fresh, self._config.near) is not None
+            if track not in self._making and not new and hidden is not None:
                 future = self._executor.submit(self._make, frame, hidden, invention, size)
                 self._making[track] = _Made(invention, frame.time), future
         wait([future for _, future in self._making.values()], timeout=max(0.0, seconds))
@@ -107,20 +89,16 @@ class HeadStore:
             self._cost = cost if not self._cost else 0.8 * self._cost + 0.2 * cost
             self._made[track] = _Made(made.invention, made.captured, head)
 
-    def _near(self, track: int, invention: Invention, now: float) -> bool:
-        """Tell whether the last head is new and near enough, so that none is made for this frame."""
-        made, config = self._made.get(track), self._config
-        if made is None or not made.is_of(invention) or made.head is None:
-            return False
-        return now - made.captured <= config.fresh and made.apart(invention) <= config.near
+    def _last(self, track: int, invention: Invention, since: float, max_apart: float) -> FinishedHead | None:
+        """Return the last head of a track, if it is of the same person, captured since then, and near enough."""
+        made = self._made.get(track)
+        if made is None or made.invention.looks is not invention.looks:
+            return None
+        return made.head if made.captured >= since and made.apart(invention) <= max_apart else None
 
     def _carried(self, track: int, invention: Invention, now: float) -> FinishedHead | None:
-        made, config = self._made.get(track), self._config
-        if made is None or not made.is_of(invention) or made.head is None:
-            return None
-        if now - made.captured > config.head_age or made.apart(invention) > config.carry:
-            return None
-        return carried(made.head, invention.points)
+        head = self._last(track, invention, now - self._config.head_age, self._config.carry)
+        return None if head is None else carried(head, invention.points)
 
     def _size(self, inventions: Collection[Invention]) -> int:
         """Return at how many pixels heads are finished, at most: as the machine can do it for everyone in time."""

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 
-from ksame.arrays import ByteArray
-
-
-@dataclass(frozen=True, eq=False)
-class Captured:
-    """A frame as the source gave it; ``time`` is that of the clock when it was there."""
-
-    index: int
-    time: float
-    pixels: ByteArray
+from ksame.scene.media import Frame
 
 
 class Newest:
-    """Hands the newest frame from the thread that reads to the one that publishes."""
+    """Hands the newest frame, with the time of the clock when it was there, from who reads to who publishes."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._frame: Captured | None = None
+        self._frame: Frame | None = None
         self._ended = False
         self._error: BaseException | None = None
         self.captured = 0
         self.skipped = 0
 
-    def put(self, frame: Captured) -> None:
+    def put(self, frame: Frame) -> None:
         """Offer a frame; one that was not taken yet is skipped."""
         with self._changed:
             self.captured += 1
@@ -42,7 +32,7 @@ class Newest:
             self._ended, self._error = True, error
             self._changed.notify_all()
 
-    def take(self, timeout: float) -> Captured | None:
+    def take(self, timeout: float) -> Frame | None:
         """Return the newest frame, which waits for it so many seconds; None where there is none.
 
         Raises what ended the reading, once the last frame was taken.

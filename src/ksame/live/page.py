@@ -37,14 +37,7 @@ class PageSink(AbstractContextManager["PageSink"]):
     """Serves the newest frame at ``http://127.0.0.1:PORT``: ``/`` a page, ``/stream`` Motion JPEG, ``/frame.jpg`` one.
 
     Only requests whose Host names this machine are answered, so that no page of others can ask through a name of its
-    own that points here.
-
-    Parameters
-    ----------
-    host : str
-        127.0.0.1 or localhost; nothing else.
-    port : int
-        0 for any that is free.
+    own that points here. Port 0 is any that is free.
     """
 
     def __init__(self, host: str, port: int) -> None:

@@ -26,21 +26,12 @@ View = tuple[Frame, Face]
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Somebody who has been told from others.
-
-    Attributes
-    ----------
-    name : str
-    embedding : ndarray of shape (d,)
-        Sum of all that was seen of them.
-    decision : Decision
-    neutral : ndarray of shape (478, 3)
-    """
+    """Somebody who has been told from others."""
 
     name: str
-    embedding: FloatArray
+    embedding: FloatArray  # (d,): sum of all that was seen of them
     decision: Decision
-    neutral: FloatArray
+    neutral: FloatArray  # (478, 3)
 
     def likeness(self, embedding: FloatArray) -> float:
         """Return the cosine between somebody and this person."""
@@ -57,26 +48,13 @@ class _Candidate:
 
 @dataclass(eq=False)
 class LivePeople:
-    """Everyone who is there, and everyone who is remembered.
-
-    Parameters
-    ----------
-    config : LiveConfig
-    mesher : FaceMesher
-        Confirms faces.
-    recogniser : Recogniser
-        Tells people apart.
-    arrivals : Arrivals
-        Decides; None where everyone is masked.
-    background : Background
-        Where all that is done.
-    """
+    """Everyone who is there, and everyone who is remembered."""
 
     config: LiveConfig
-    mesher: FaceMesher
-    recogniser: Recogniser
-    arrivals: Arrivals | None
-    background: Background
+    mesher: FaceMesher  # confirms faces
+    recogniser: Recogniser  # tells people apart
+    arrivals: Arrivals | None  # decides; None where everyone is masked
+    background: Background  # where all that is done
 
     def __post_init__(self) -> None:
         self.known: dict[str, Known] = {}  # those seen last at the end
@@ -156,7 +134,7 @@ class LivePeople:
 
         def work() -> Change | None:
             subject, _ = self._subject("P0", views)
-            passed = subject is not None and known is not None and arrivals.passes(subject, known.decision)
+            passed = subject is not None and known is not None and arrivals.passes(subject, known.decision.surrogate)
             return None if passed else lambda: self._mask(track)
 
         return work

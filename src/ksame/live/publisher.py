@@ -14,10 +14,9 @@ from ksame.heads.invention import FinishedHead
 from ksame.live.background import Background, Change
 from ksame.live.config import LiveConfig
 from ksame.live.heads import HeadStore
-from ksame.live.newest import Captured
 from ksame.live.people import LivePeople
 from ksame.live.statistics import Statistics
-from ksame.live.tracker import LiveTracker, thorough_search
+from ksame.live.tracker import LiveTracker
 from ksame.models import Face
 from ksame.scene.decide import Decision, Treatment
 from ksame.scene.media import Frame
@@ -31,32 +30,16 @@ _SHARES = 3  # into which the thorough search is divided
 
 @dataclass(eq=False)
 class Publisher:
-    """Makes of captured frames what may be shown.
-
-    Parameters
-    ----------
-    config : LiveConfig
-    tracker : LiveTracker
-    people : LivePeople
-    heads : HeadStore
-        None where everyone is masked.
-    searching : Background
-        Where small and turned faces are searched for.
-    statistics : Statistics
-    now : callable
-        The clock of the captured frames.
-    seed : int
-        For masks with noise.
-    """
+    """Makes of captured frames what may be shown."""
 
     config: LiveConfig
     tracker: LiveTracker
     people: LivePeople
-    heads: HeadStore | None
-    searching: Background
+    heads: HeadStore | None  # None where everyone is masked
+    searching: Background  # where small and turned faces are searched for
     statistics: Statistics
-    now: Callable[[], float] = time.monotonic
-    seed: int = 0
+    now: Callable[[], float] = time.monotonic  # the clock of the captured frames
+    seed: int = 0  # for masks with noise
 
     def __post_init__(self) -> None:
         job = self.config.job
@@ -64,7 +47,7 @@ class Publisher:
         self._size: tuple[int, int] | None = None
         self._searched, self._share = -np.inf, 0
 
-    def publish(self, captured: Captured) -> ByteArray | None:
+    def publish(self, captured: Frame) -> ByteArray | None:
         """Return a frame as it may be shown, (height, width, 3); None where it came to be too late.
 
         Everyone whom the detector finds in this very frame is covered in it, and everyone who was there lately.
@@ -86,7 +69,7 @@ class Publisher:
         self.statistics.masked.update(reason or ASKED for _, reason in plan.masked)
         return out
 
-    def _prepared(self, captured: Captured) -> Frame:
+    def _prepared(self, captured: Frame) -> Frame:
         """Return a frame of the size that is published: that of the first one, reduced where it is large, and even."""
         pixels = captured.pixels
         if self._size is None:
@@ -120,7 +103,7 @@ class Publisher:
             number, self._share, self._searched = self._share, (self._share + 1) % _SHARES, frame.time
 
             def work() -> Change:
-                found = thorough_search(self.tracker.mesher, frame.pixels, number, _SHARES)
+                found = self.tracker.search_share(frame.pixels, number, _SHARES)
                 return lambda: self.tracker.add(found, frame, faces)
 
             self.searching.start(work)

@@ -16,7 +16,7 @@ from ksame.errors import seed_number
 from ksame.live.background import Background, Inline
 from ksame.live.config import LiveConfig
 from ksame.live.heads import HeadStore
-from ksame.live.newest import Captured, Newest
+from ksame.live.newest import Newest
 from ksame.live.people import LivePeople
 from ksame.live.publisher import Publisher
 from ksame.live.sinks import LiveSink
@@ -57,13 +57,9 @@ def run_live(
     seconds : float
         After which it ends.
     statistics : Statistics, optional
-        Counted on.
+        Counted on, and returned.
     on_progress : callable
         Called after every frame that was looked at.
-
-    Returns
-    -------
-    statistics : Statistics
     """
     config, statistics = config or LiveConfig(), statistics or Statistics()
     seed = secrets.randbits(63) if seed is None else seed_number("run_live", seed)
@@ -80,7 +76,10 @@ def run_live(
                 captured = newest.take(_TICK)
                 if captured is not None:
                     due = time.monotonic() + 1 / config.fps
-                    _show(publisher, sink, captured, statistics)
+                    pixels = publisher.publish(captured)
+                    if pixels is not None:
+                        sink.show(pixels, captured.time)
+                        statistics.show(time.monotonic() - captured.time)
                     time.sleep(max(0.0, due - time.monotonic()))
                 _count(statistics, newest, publisher, time.monotonic() - start)
                 on_progress(statistics)
@@ -107,22 +106,8 @@ def build(config: LiveConfig, statistics: Statistics, seed: int, stack: ExitStac
         arrivals = Arrivals(config.job.k, judge, np.random.default_rng(seed), Inline())
     people = LivePeople(config, mesher, recogniser, arrivals, deciding)
     publisher = Publisher(config, LiveTracker(config, mesher), people, heads, searching, statistics, seed=seed)
-    _warm_up(publisher)
+    mesher.detector.detect(np.zeros((480, 640, 3), dtype=np.uint8))  # loads its network before a frame is waiting
     return publisher
-
-
-def _warm_up(publisher: Publisher) -> None:
-    """Let the networks be loaded before the first frame is waiting."""
-    mesher = publisher.tracker.mesher
-    empty = np.zeros((480, 640, 3), dtype=np.uint8)
-    mesher.detector.detect(empty)
-
-
-def _show(publisher: Publisher, sink: LiveSink, captured: Captured, statistics: Statistics) -> None:
-    pixels = publisher.publish(captured)
-    if pixels is not None:
-        sink.show(pixels, captured.time)
-        statistics.show(time.monotonic() - captured.time)
 
 
 def _count(statistics: Statistics, newest: Newest, publisher: Publisher, seconds: float) -> None:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import av
-from av.container import OutputContainer
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from ksame.arrays import ByteArray
 from ksame.errors import OutputError, UsageError
 from ksame.files import atomic_path, make_folder
+from ksame.scene.media.output import output_errors
 from ksame.scene.media.threads import EncoderThread
 
 _CAMERA = "camera"
@@ -41,20 +41,15 @@ class SegmentSink(AbstractContextManager["SegmentSink"]):
 
     Numbers go on after those that are there; nothing is overwritten. Frames are encoded in a thread of their own, so
     that those to come do not wait for the disk.
-
-    Parameters
-    ----------
-    folder : Path
-    seconds : float
-        Length of a segment.
     """
 
     def __init__(self, folder: Path, seconds: float) -> None:
         make_folder(folder)
         self._folder, self._seconds = folder, seconds
         numbers = [int(found[1]) for file in folder.iterdir() if (found := _SEGMENT.fullmatch(file.name))]
-        self._number = max(numbers, default=0)
-        self._open: _Segment | None = None
+        self._number, self._start = max(numbers, default=0), 0.0
+        self._segment: ExitStack | None = None  # that is being written
+        self._encode: Callable[[ByteArray, float], None]  # into it
         self._thread = EncoderThread(self._write, _QUEUE)
 
     def show(self, pixels: ByteArray, time: float) -> None:
@@ -66,12 +61,19 @@ class SegmentSink(AbstractContextManager["SegmentSink"]):
 
     def _write(self, frame: tuple[ByteArray, float]) -> None:
         pixels, time = frame
-        if self._open is not None and time - self._open.start >= self._seconds:
+        if time - self._start >= self._seconds:
             self._finish()
-        if self._open is None:
-            self._number += 1
-            self._open = _Segment(self._folder / f"{self._number:06d}.mp4", pixels.shape, time)
-        self._open.write(pixels, time)
+        if self._segment is None:
+            self._number, self._start = self._number + 1, time
+            with ExitStack() as stack:
+                path = self._folder / f"{self._number:06d}.mp4"
+                self._encode = stack.enter_context(_segment(path, pixels.shape))
+                self._segment = stack.pop_all()
+        try:
+            self._encode(pixels, time - self._start)
+        except BaseException as error:
+            self._finish(error)
+            raise
 
     def __exit__(self, *error: object) -> None:
         try:
@@ -79,79 +81,40 @@ class SegmentSink(AbstractContextManager["SegmentSink"]):
         finally:
             self._finish()
 
-    def _finish(self) -> None:
-        segment, self._open = self._open, None
+    def _finish(self, error: BaseException | None = None) -> None:
+        """Let the file take its name; after an error nothing is left of it."""
+        segment, self._segment = self._segment, None
         if segment is not None:
-            segment.finish()
+            segment.__exit__(None if error is None else type(error), error, None)
 
 
-class _Segment:
-    """One file that is being written, under another name."""
+@contextmanager
+def _segment(path: Path, shape: tuple[int, ...]) -> Iterator[Callable[[ByteArray, float], None]]:
+    """Give what encodes a frame at a time in seconds into a file, which takes its name in the end."""
+    with (
+        atomic_path(path, replace=False, constant_time=True) as part,
+        output_errors(path),
+        av.open(str(part), "w", format="mp4") as container,
+    ):
+        stream: VideoStream = container.add_stream("libx264", rate=30, options=_OPTIONS)
+        stream.height, stream.width = shape[:2]
+        stream.pix_fmt = "yuv420p"
+        stream.codec_context.time_base = _TIME_BASE
+        last = -1
 
-    def __init__(self, path: Path, shape: tuple[int, ...], start: float) -> None:
-        self.path, self.start = path, start
-        self._last = -1
-        self._failed = False
-        with ExitStack() as stack:
-            part = stack.enter_context(atomic_path(path, replace=False, constant_time=True))
-            with _output_errors(path):
-                self._container: OutputContainer = stack.enter_context(av.open(str(part), "w", format="mp4"))
-                self._stream: VideoStream = self._container.add_stream("libx264", rate=30, options=_OPTIONS)
-            self._stream.height, self._stream.width = shape[:2]
-            self._stream.pix_fmt = "yuv420p"
-            self._stream.codec_context.time_base = _TIME_BASE
-            self._stack = stack.pop_all()
+        def encode(pixels: ByteArray, time: float) -> None:
+            nonlocal last
+            last = max(last + 1, round(time / _TIME_BASE))
+            frame = VideoFrame.from_ndarray(pixels, format="rgb24")
+            frame.pts, frame.time_base = last, _TIME_BASE
+            container.mux(stream.encode(frame))
 
-    def write(self, pixels: ByteArray, time: float) -> None:
-        self._last = max(self._last + 1, round((time - self.start) / _TIME_BASE))
-        self._guarded(lambda: self._encode(pixels))
-
-    def finish(self) -> None:
-        """Let the file take its name; where it could not be written nothing is left of it."""
-        if self._failed:
-            return
-        self._guarded(lambda: self._container.mux(self._stream.encode(None)))
-        with _output_errors(self.path):
-            self._stack.close()
-
-    def _encode(self, pixels: ByteArray) -> None:
-        frame = VideoFrame.from_ndarray(pixels, format="rgb24")
-        frame.pts, frame.time_base = self._last, _TIME_BASE
-        self._container.mux(self._stream.encode(frame))
-
-    def _guarded(self, work: Callable[[], Any]) -> None:
-        """Do something; where it fails nothing is left of the file."""
-        try:
-            with _output_errors(self.path):
-                work()
-        except BaseException as error:
-            self._failed = True
-            self._stack.__exit__(type(error), error, error.__traceback__)
-            raise
-
-
-class _output_errors:  # noqa: N801 -- used like a function
-    """Turn what the disk and the encoder say into an OutputError."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, (OSError, av.FFmpegError)):
-            raise OutputError(f"{self._path}: cannot be written ({error}). Check the space and the permissions.")
+        yield encode
+        container.mux(stream.encode(None))
 
 
 class CameraSink(AbstractContextManager["CameraSink"]):
-    """A virtual camera that other programs see, through pyvirtualcam.
-
-    Parameters
-    ----------
-    device : str, optional
-        Which one; the first that is free by default.
-    """
+    """A virtual camera that other programs see, through pyvirtualcam; without a device the first that is free."""
 
     def __init__(self, device: str | None) -> None:
         try:

@@ -17,10 +17,10 @@ import numpy as np
 
 from ksame.arrays import ByteArray
 from ksame.errors import InputError, KsameError
-from ksame.live.newest import Captured, Newest
+from ksame.live.newest import Newest
 from ksame.live.statistics import Statistics
 from ksame.pictures import STRICT
-from ksame.scene.media import open_media
+from ksame.scene.media import Frame, open_media
 
 Sleep = Callable[[float], None]
 Now = Callable[[], float]
@@ -114,7 +114,7 @@ class FileSource:
     def frames(self) -> Iterator[ByteArray]:
         """Yield each frame when its time has come."""
         start: float | None = None
-        with closing(open_media(self.path).frames()) as frames:  # a generator
+        with closing(open_media(self.path).frames()) as frames:
             for frame in frames:
                 start = self.now() - frame.time if start is None else start
                 early = start + frame.time - self.now()
@@ -154,16 +154,7 @@ def shown_address(address: str) -> str:
 
 
 class Grabber:
-    """Reads a source in a thread of its own into the place of the newest frame, and opens it again when it drops.
-
-    Parameters
-    ----------
-    source : LiveSource
-    newest : Newest
-    statistics : Statistics
-    now, sleep : callable
-        The clock.
-    """
+    """Reads a source in a thread of its own into the place of the newest frame, and opens it again when it drops."""
 
     def __init__(
         self,
@@ -200,7 +191,7 @@ class Grabber:
                         for pixels in frames:
                             if self._stop.is_set():
                                 return
-                            self._newest.put(Captured(index, self._now(), pixels))
+                            self._newest.put(Frame(index, self._now(), pixels))
                             index, failed = index + 1, 0
                 except KsameError as problem:
                     if index == 0 or not self._source.returns:

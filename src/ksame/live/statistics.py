@@ -14,36 +14,17 @@ _MAX_LATENCY = 20_000  # milliseconds; later ones count as so late
 
 @dataclass(eq=False)
 class Statistics:
-    """Counts of one session.
+    """Counts of one session."""
 
-    Attributes
-    ----------
-    captured, shown : int
-        Frames that the source gave, and those that were published.
-    skipped : int
-        Frames that were never looked at, because a newer one was there.
-    late : int
-        Frames that were too old when their faces were covered: never shown.
-    damaged : int
-        Frames of a stream that could not be decoded as a whole: never shown.
-    reconnects : int
-    replaced : int
-        Faces in published frames that got another head.
-    masked : Counter
-        Faces in published frames that were masked, by the reason.
-    failures : Counter
-        What went wrong beside the picture; whoever it was about stays masked.
-    """
-
-    captured: int = 0
-    shown: int = 0
-    skipped: int = 0
-    late: int = 0
-    damaged: int = 0
+    captured: int = 0  # frames that the source gave
+    shown: int = 0  # that were published
+    skipped: int = 0  # that were never looked at, because a newer one was there
+    late: int = 0  # that were too old when their faces were covered: never shown
+    damaged: int = 0  # of a stream that could not be decoded as a whole: never shown
     reconnects: int = 0
-    replaced: int = 0
-    masked: Counter[str] = field(default_factory=Counter)
-    failures: Counter[str] = field(default_factory=Counter)
+    replaced: int = 0  # faces in published frames that got another head
+    masked: Counter[str] = field(default_factory=Counter)  # that were masked, by the reason
+    failures: Counter[str] = field(default_factory=Counter)  # beside the picture; whoever it was about stays masked
     people: int = 0
     never_replaced: int = 0
     k_real: int | None = None

@@ -30,29 +30,14 @@ _WHOLE = Search(share=None)
 
 @dataclass(eq=False)
 class LiveTrack:
-    """A face on its way.
-
-    Attributes
-    ----------
-    number : int
-    tracklet : Tracklet
-        By which detections are assigned to it.
-    chain : Chain
-        As it was seen last.
-    seen : float
-        When that was.
-    looks : int
-        How often in a row the detector has looked since and found nobody there.
-    unsupported : int
-        How often in a row there was a mesh without a detection.
-    """
+    """A face on its way."""
 
     number: int
-    tracklet: Tracklet
-    chain: Chain
-    seen: float
-    looks: int = 0
-    unsupported: int = 0
+    tracklet: Tracklet  # by which detections are assigned to it
+    chain: Chain  # as it was seen last
+    seen: float  # when that was
+    looks: int = 0  # how often in a row the detector has looked since and found nobody there
+    unsupported: int = 0  # how often in a row there was a mesh without a detection
 
     def box(self, frame: int, time: float, config: LiveConfig) -> FloatArray:
         """Return where the face may be by now, (4,): from where it was to where it was going, and grown since."""
@@ -68,17 +53,10 @@ class LiveTrack:
 
 @dataclass(eq=False)
 class LiveTracker:
-    """Finds and follows everyone, frame by frame.
-
-    Parameters
-    ----------
-    config : LiveConfig
-    mesher : FaceMesher
-        The networks.
-    """
+    """Finds and follows everyone, frame by frame."""
 
     config: LiveConfig
-    mesher: FaceMesher
+    mesher: FaceMesher  # the networks
     tracks: list[LiveTrack] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -88,14 +66,8 @@ class LiveTracker:
     def step(self, frame: Frame, out_of_time: Callable[[], bool] = lambda: False) -> list[Face]:
         """Return everyone who must be covered in a frame, the nearest to the camera (largest box) last.
 
-        The detector looks at this frame. Where time runs out faces are not meshed: they have a box only.
-
-        Parameters
-        ----------
-        frame : Frame
-            Its ``time`` is that of the clock, in seconds.
-        out_of_time : callable
-            Tells whether time has run out.
+        The detector looks at this frame, whose ``time`` is that of the clock. Where time runs out faces are not meshed:
+        they have a box only.
         """
         found, _ = search(self.mesher.detector, frame.pixels, _WHOLE, self.mesher.config)
         self._assign(frame, found)
@@ -111,15 +83,17 @@ class LiveTracker:
         self.tracks = [track for track in self.tracks if track.looks >= 0]
         return sorted(faces, key=lambda face: face.box[2] * face.box[3])
 
+    def search_share(self, pixels: ByteArray, number: int, of: int) -> list[Face]:
+        """Search a share of a frame for small faces and, in the first share, all of it for turned ones.
+
+        It takes several times as long as the search that every frame gets.
+        """
+        return search(self.mesher.detector, pixels, Search(share=(number, of)), self.mesher.config)[0]
+
     def add(self, faces: Iterable[Face], frame: Frame, covered: Iterable[Face]) -> None:
         """Take faces that another search found in a frame, which may be an earlier one.
 
-        Parameters
-        ----------
-        faces : iterable of Face
-        frame : Frame
-        covered : iterable of Face
-            Whom :meth:`step` found in that frame: they are known, wherever they are by now.
+        Those whom :meth:`step` ``covered`` in that frame are known, wherever they are by now.
         """
         known = [np.array(box) for box in (*(t.chain.face.box for t in self.tracks), *(f.box for f in covered))]
         for face in faces:
@@ -214,11 +188,3 @@ def _corners(box: ArrayLike) -> FloatArray:
 
 def _same(face: Face, other: Face) -> bool:
     return same_face(np.array(face.box), np.array(other.box))
-
-
-def thorough_search(mesher: FaceMesher, pixels: ByteArray, number: int, of: int) -> list[Face]:
-    """Search a share of a frame for small faces and, in the first share, all of it for turned ones.
-
-    It takes several times as long as the search that every frame gets.
-    """
-    return search(mesher.detector, pixels, Search(share=(number, of)), mesher.config)[0]

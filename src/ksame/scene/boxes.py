@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from ksame.errors import InputError
 from ksame.files import sha256_of
 from ksame.privacy.documents import read_bytes, read_document
-from ksame.scene.media.regions import Box
+from ksame.scene.media.regions import Box, touches
 
 _MOST_FRAMES = 1 << 24
 _MOST_BOXES = 1 << 22  # in memory, those between others included
@@ -88,30 +88,20 @@ class _Row:
 
 @dataclass(frozen=True, eq=False)
 class GivenBoxes:
-    """Boxes by the file that they are for, which is None where the only one is meant, and by frame.
+    """Boxes by the file that they are for, which is None where the only one is meant, and by frame."""
 
-    Attributes
-    ----------
-    path : Path
-        Where they were read from.
-    files : mapping of str or None to mapping of int to sequence of Box
-    digest : str
-        Of the file.
-    """
-
-    path: Path
+    path: Path  # where they were read from
     files: Mapping[str | None, Mapping[int, Sequence[Box]]] = field(repr=False)
-    digest: str
+    digest: str  # of what was read
 
     def __len__(self) -> int:
         return sum(len(boxes) for frames in self.files.values() for boxes in frames.values())
 
     def of(self, source: Path, n_frames: int) -> Mapping[int, Sequence[Box]]:
         """Return the boxes for a source, by frame; refuse those of frames that it does not have."""
-        found = {name: frames for name, frames in self.files.items() if _means(name, source)}
         frames: dict[int, list[Box]] = {}
-        for boxes_of in found.values():
-            for frame, boxes in boxes_of.items():
+        for given in (given for name, given in self.files.items() if _means(name, source)):
+            for frame, boxes in given.items():
                 frames.setdefault(frame, []).extend(boxes)
         if frames and max(frames) >= n_frames:
             raise InputError(
@@ -130,13 +120,13 @@ class GivenBoxes:
                 why = "is none of the files" if not meant else f"may be {' or '.join(map(str, meant))}"
                 raise InputError(f"{self.path}: there is a box for {name!r}, which {why}. Name the files as they are.")
             width, height = sources[meant[0]]
-            for frame, boxes in frames.items():
-                for x, y, w, h in boxes:
-                    if not (x < width and y < height and x + w > 0 and y + h > 0):
-                        raise InputError(
-                            f"{self.path}: the box {x:g},{y:g},{w:g},{h:g} in frame {frame} lies outside of the "
-                            f"{width}x{height} pixels of {meant[0]}. Were these boxes made for another size?"
-                        )
+            for frame, box in ((frame, box) for frame, boxes in frames.items() for box in boxes):
+                if not touches(box, (width, height)):
+                    told = ",".join(f"{value:g}" for value in box)
+                    raise InputError(
+                        f"{self.path}: the box {told} in frame {frame} lies outside of the {width}x{height} pixels of "
+                        f"{meant[0]}. Were these boxes made for another size?"
+                    )
 
 
 def _means(name: str | None, source: Path) -> bool:

@@ -162,9 +162,9 @@ def certify(result: JobResult, options: JobConfig, folder: Path) -> SceneCertifi
 
 def _counts(result: JobResult) -> SceneCounts:
     """Count everybody once: whoever is shown in any frame is kept, whatever became of them in others."""
-    unsure, shown = result.everyone.unconfirmed, result.shown
+    unconfirmed, shown = result.people.unconfirmed, result.shown
     kept = sum(person.confirmed for person in shown.values())
-    decisions = [d for name, d in result.plan.decisions.items() if name not in unsure and name not in shown]
+    decisions = [d for name, d in result.plan.decisions.items() if name not in unconfirmed and name not in shown]
     treated = Counter(decision.treatment for decision in decisions)
     instead = sum(decision.masked_instead for decision in decisions)
     return SceneCounts(
@@ -172,7 +172,7 @@ def _counts(result: JobResult) -> SceneCounts:
         unreadable=len(result.failed),
         frames=sum(done.n_frames for done in result.files),
         people=len(decisions) + kept,
-        not_sure=len(unsure - set(shown)),
+        not_sure=len(unconfirmed - set(shown)),
         not_sure_kept=len(shown) - kept,
         replaced=treated[Treatment.REPLACE],
         masked=treated[Treatment.MASK] - instead,

@@ -99,35 +99,17 @@ class JobConfig:
 
 @dataclass(frozen=True)
 class Job:
-    """A batch to be de-identified.
+    """A batch to be de-identified."""
 
-    Parameters
-    ----------
-    files : sequence of (source, output)
-        Outputs must differ.
-    work : Path
-        Folder for the work in progress; removed when everything is written.
-    config : JobConfig
-    seed : int, optional
-        For the surrogates. A secret; drawn at random by default.
-    tracks : Path, optional
-        Tracks of the only file, or a folder with those of each: read, if they exist; written there otherwise.
-    resume : bool
-        Go on with an interrupted run of the same job, if there is one.
-    force : bool
-        Replace outputs that exist.
-    recipients : tuple of str
-        Public keys of age: what is hidden is sealed for them. None where there is no vault.
-    """
-
-    files: Sequence[tuple[Path, Path]]
-    work: Path
+    files: Sequence[tuple[Path, Path]]  # source and output; outputs must differ
+    work: Path  # folder for the work in progress; removed when everything is written
     config: JobConfig = field(default_factory=JobConfig)
-    seed: int | None = None
+    seed: int | None = None  # for the surrogates; a secret, drawn at random by default
+    # of the only file, or a folder with those of each: read, if they exist; written there otherwise
     tracks: Path | None = None
-    resume: bool = False
-    force: bool = False
-    recipients: tuple[str, ...] = ()
+    resume: bool = False  # go on with an interrupted run of the same job, if there is one
+    force: bool = False  # replace outputs that exist
+    recipients: tuple[str, ...] = ()  # public keys of age, for whom what is hidden is sealed; none without a vault
 
     def __post_init__(self) -> None:
         if not self.files:

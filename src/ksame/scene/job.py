@@ -9,7 +9,7 @@ final name before it is complete.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,21 +25,19 @@ from ksame.progress import Progress, silent
 from ksame.recipes import METHODS
 from ksame.scene.config import Job
 from ksame.scene.decide import Block, FileViews, Group, Plan, decide, load_plan, save_plan
-from ksame.scene.edited import warn_of_edits
-from ksame.scene.editing import hash_of_tracks, who_is_who, write_all_tracks
-from ksame.scene.frames import Frames
 from ksame.scene.media import SEGMENT, Frame, Media, check_destination, check_requests
 from ksame.scene.media.output import remove_part
 from ksame.scene.memory import give_back_memory, share_memory
 from ksame.scene.render import STEP, first_needed, render_frames
-from ksame.scene.result import FileResult, JobResult
-from ksame.scene.sealing import new_keys
-from ksame.scene.stages import JobFile, StageRun, StoredCasts, cast_of, choose_block, track_file, view_file
+from ksame.scene.result import JobResult
+from ksame.scene.sealing.casefile import new_keys
+from ksame.scene.stages import JobFile, StageRun, choose_block, track_file, view_file, write_all_tracks
 from ksame.scene.store import KEYS, PLAN, Store, can_resume, key_of
 from ksame.scene.track import People
+from ksame.scene.track.edits import warn_of_edits
 from ksame.scene.track.tracks import Tracks
 from ksame.scene.workers import CancelToken, Tools, picture_pool
-from ksame.scene.writing import WriteTask, parts_of, render_part, renderer_for, write_file
+from ksame.scene.writing import WriteTask, parts_of, render_part, write_file
 from ksame.scheduling import Scheduler, open_scheduler
 from ksame.vault import Recipients
 
@@ -49,10 +47,11 @@ U = TypeVar("U")
 
 @dataclass(frozen=True, eq=False)
 class _Run(StageRun):
-    """One run of a job, and how its work is spread and shown."""
+    """One run of a job, how its work is spread and shown, and which of its files could not be used so far."""
 
     scheduler: Scheduler
     progress: Progress
+    failed: dict[Path, str]
 
     def map(self, work: Callable[[StageRun, T], U], items: Sequence[T], what: str) -> list[U | InputError]:
         """Do something with every item, several at a time; see :meth:`ksame.scheduling.Scheduler.map`."""
@@ -68,9 +67,28 @@ class _Run(StageRun):
         finally:
             give_back_memory()
 
+    def used(self, files: Sequence[JobFile], results: Sequence[U | InputError]) -> dict[int, U]:
+        """Return what came of each file, by its number, without those that failed.
+
+        Why a file of a batch could not be used is noted; that of a single one is raised, and that there is none left.
+        """
+        used = {}
+        for file, result in zip(files, results, strict=True):
+            if not isinstance(result, InputError):
+                used[file.number] = result
+                continue
+            if len(self.job.files) == 1:
+                raise result
+            self.failed[file.source] = str(result)
+            self.store.note_failed(file.number, str(result))
+        _require_any(used, self.failed)
+        return used
+
 
 @contextmanager
-def _running(job: Job, store: Store, files: Sequence[JobFile], progress: Progress) -> Iterator[_Run]:
+def _running(
+    job: Job, store: Store, files: Sequence[JobFile], failed: dict[Path, str], progress: Progress
+) -> Iterator[_Run]:
     """Give a run with everything that works for it; what still does at the end is stopped."""
     workers = job.config.workers or default_workers([file.media.kind for file in files])
     token = CancelToken(store.folder / "running").begin()
@@ -82,7 +100,7 @@ def _running(job: Job, store: Store, files: Sequence[JobFile], progress: Progres
             threadpool_limits(1, "blas"),
         ):
             tools = Tools(token, pictures, progress if len(job.files) == 1 else None)
-            yield _Run(job, store, tools, scheduler, progress)
+            yield _Run(job, store, tools, scheduler, progress, failed)
     finally:
         token.cancel()
 
@@ -90,17 +108,8 @@ def _running(job: Job, store: Store, files: Sequence[JobFile], progress: Progres
 def run(job: Job, *, progress: Progress = silent, on_done: Callable[[JobResult], None] | None = None) -> JobResult:
     """De-identify photographs and recordings.
 
-    Parameters
-    ----------
-    job : Job
-    progress : Progress
-    on_done : callable, optional
-        Called with the result when all files are written, before the work in progress is removed.
-
-    Raises
-    ------
-    InputError
-        When a single file cannot be read; in a batch such files are left out and named in the result.
+    ``on_done`` is called with the result when all files are written, before the work in progress is removed. Raises
+    InputError when a single file cannot be read; in a batch such files are left out and named in the result.
     """
     share_memory()
     files, failed = check_job(job)
@@ -116,8 +125,8 @@ def run(job: Job, *, progress: Progress = silent, on_done: Callable[[JobResult],
         if source in failed:
             store.note_failed(number, failed[source])
     try:
-        with _running(job, store, files, progress) as stages:
-            result = _run(stages, files, failed)
+        with _running(job, store, files, failed, progress) as stages:
+            result = _run(stages, files)
     except (InputError, UsageError):
         if not job.resume:  # there is nothing in it that the right command could go on with
             store.remove()
@@ -142,10 +151,10 @@ def find_people(job: Job, *, progress: Progress = silent) -> tuple[list[tuple[Me
     """
     files, failed = _open(job)
     store = Store.begin(job.work, [], "", 0, outputs=[], resume=False)
-    with _running(job, store, files, progress) as stages:
-        found = _track_all(stages, files, failed)
-    tracked = [(file.media, cast_of(stages, file)) for file in files if file.number in found]
-    return tracked, who_is_who(stages, [cast for _, cast in tracked]), failed
+    with _running(job, store, files, failed, progress) as stages:
+        found = _track_all(stages, files)
+    tracked = [(file.media, stages.tracks(file)) for file in files if file.number in found]
+    return tracked, stages.people([tracks for _, tracks in tracked]), failed
 
 
 def preview(job: Job, source: Path, index: int, *, progress: Progress = silent) -> tuple[Frame, ByteArray]:
@@ -160,58 +169,52 @@ def preview(job: Job, source: Path, index: int, *, progress: Progress = silent) 
         store = Store.begin(job.work, *named, outputs=[], resume=True)
     except UsageError:  # what is there was made of something else
         store = Store.begin(job.work, *named, outputs=[], resume=False)
-    with _running(job, store, files, progress) as run:
-        casts = _track_all(run, files, failed)
-        files, everyone, plan, _ = _decide(run, [file for file in files if file.number in casts], casts, failed)
-        for number, file in enumerate(files):
-            if file.source == source:
-                cast = cast_of(run, file)
-                decisions = {p.name: plan.decisions[everyone.names[number, p.name]] for p in cast.people}
-                begin = first_needed(index)
-                frames = islice(Frames(file.media, begin), STEP + 1)  # heads between two depend on the second
-                with closing(
-                    render_frames(frames, renderer_for(run, source, cast, decisions), run.tools.pictures)
-                ) as made:
-                    for frame, pixels in made:
-                        if frame.index == index:
-                            return frame, pixels
-                raise UsageError(f"{source.name} has no frame {index}.")
-    raise InputError(failed.get(source) or f"{source} is no file of this job.")
+    with _running(job, store, files, failed, progress) as run:
+        files, people, plan, _ = _decide(run, files, _track_all(run, files))
+        number, file = next(((n, file) for n, file in enumerate(files) if file.source == source), (0, None))
+        if file is None:
+            raise InputError(failed.get(source) or f"{source} is no file of this job.")
+        tracks = run.tracks(file)
+        decisions = {p.name: plan.decisions[people.names[number, p.name]] for p in tracks.people}
+        frames = islice(file.media.frames(first_needed(index)), STEP + 1)  # heads between two depend on the second
+        with closing(render_frames(frames, run.renderer(source, tracks, decisions), run.tools.pictures)) as made:
+            for frame, pixels in made:
+                if frame.index == index:
+                    return frame, pixels
+    raise UsageError(f"{source.name} has no frame {index}.")
 
 
-def _run(run: _Run, files: list[JobFile], failed: dict[Path, str]) -> JobResult:
-    casts = _track_all(run, files, failed)
-    files = [file for file in files if file.number in casts]
+def _run(run: _Run, files: list[JobFile]) -> JobResult:
+    tracks = _track_all(run, files)
     run.tools.forget()
-    files, everyone, plan, key = _decide(run, files, casts, failed)
+    files, people, plan, key = _decide(run, files, tracks)
     run.tools.forget()
     give_back_memory()
     keys = _keys(run, plan, key)
+    public = {name: str(value["recipient"]) for name, value in keys.items()}
     if keys:
-        key = key_of(key, {name: value["recipient"] for name, value in keys.items()})
+        key = key_of(key, public)
     tasks = []
     for index, file in enumerate(files):
-        names = {person.name: everyone.names[index, person.name] for person in casts[file.number].people}
+        names = {person.name: people.names[index, person.name] for person in tracks[file.number].people}
         decisions = {local: plan.decisions[name] for local, name in names.items()}
-        public = {name: str(value["recipient"]) for name, value in keys.items()}
         tasks.append(WriteTask(file, decisions, names, key_of(key, file.fingerprint), SEGMENT, public))
     workers = run.scheduler.n_elsewhere
-    parts = [part for task in tasks for part in parts_of(run, task, casts[task.file.number].n_frames, workers)]
+    parts = [part for task in tasks for part in parts_of(run, task, tracks[task.file.number].n_frames, workers)]
     if parts:  # what fails is tried again, and told, where the file is written
         run.map(render_part, parts, "rendering")
-    results: dict[int, FileResult] = {}
-    for index, result in enumerate(run.map(write_file, tasks, "writing")):
+    written = run.map(write_file, tasks, "writing")
+    for file, result in zip(files, written, strict=True):
         if isinstance(result, InputError):
-            remove_part(files[index].output)
-        else:
-            results[index] = replace(result, source=files[index].source, output=files[index].output)
-        _note(run, files[index], result, failed)
-    _require_one(results, failed)
-    if len(results) < len(files):  # nobody is hidden among people who are not published
-        everyone = everyone.only(results)
-        plan = plan.only(everyone.people)
-    kept = StoredCasts(run, tuple(files[index] for index in results))
-    return JobResult(tuple(results.values()), failed, plan, everyone, kept, run.store.seed, keys)
+            remove_part(file.output)
+    results = run.used(files, written)
+    kept = [index for index, file in enumerate(files) if file.number in results]
+    if len(kept) < len(files):  # nobody is hidden among people who are not published
+        people = people.only(kept)
+        plan = plan.only(people.ordered)
+        files = [files[index] for index in kept]
+    done = tuple(replace(results[file.number], source=file.source, output=file.output) for file in files)
+    return JobResult(done, run.failed, plan, people, lambda index: run.tracks(files[index]), run.store.seed, keys)
 
 
 def _keys(run: _Run, plan: Plan, key: str) -> Mapping[str, Mapping[str, Any]]:
@@ -229,17 +232,7 @@ def _keys(run: _Run, plan: Plan, key: str) -> Mapping[str, Mapping[str, Any]]:
     return keys
 
 
-def _note(run: _Run, file: JobFile, result: object, failed: dict[Path, str]) -> None:
-    """Note why a file of a batch could not be used; that of a single one is raised."""
-    if not isinstance(result, InputError):
-        return
-    if len(run.job.files) == 1:
-        raise result
-    failed[file.source] = str(result)
-    run.store.note_failed(file.number, str(result))
-
-
-def _require_one(files: Mapping[int, object], failed: Mapping[Path, str]) -> None:
+def _require_any(files: Collection[object], failed: Mapping[Path, str]) -> None:
     if not files:
         raise InputError("None of the files can be read. " + " ".join(failed.values()))
 
@@ -262,8 +255,7 @@ def _open(job: Job) -> tuple[list[JobFile], dict[Path, str]]:
             if len(job.files) == 1:
                 raise
             failed[source] = str(error)
-    if not files:
-        raise InputError("None of the files can be read. " + " ".join(failed.values()))
+    _require_any(files, failed)
     return files, failed
 
 
@@ -278,57 +270,50 @@ def _check_outputs(job: Job, files: Sequence[JobFile]) -> None:
         job.config.boxes.check({file.source: file.media.size for file in files})
 
 
-def _track_all(run: _Run, files: Sequence[JobFile], failed: dict[Path, str]) -> dict[int, Tracks]:
-    """Find everyone in every file; files of a batch that turn out to be damaged are added to ``failed``.
+def _track_all(run: _Run, files: Sequence[JobFile]) -> dict[int, Tracks]:
+    """Find everyone in every file, by its number; files of a batch that turn out to be damaged are left out.
 
     Their meshes stay in the store: those of thousands of files would fill the memory.
     """
-    casts = {}
-    for file, result in zip(files, run.map(track_file, files, "detecting faces"), strict=True):
-        _note(run, file, result, failed)
-        if not isinstance(result, InputError):
-            casts[file.number] = cast_of(run, file).without_meshes()
-    _require_one(casts, failed)
+    found = run.used(files, run.map(track_file, files, "detecting faces"))
+    tracked = [file for file in files if file.number in found]
+    tracks = {file.number: run.tracks(file).without_meshes() for file in tracked}
     if run.job.tracks is None:
-        return casts
-    tracked = [file for file in files if file.number in casts]
+        return tracks
     if not run.job.edited:
-        write_all_tracks(run, tracked, [casts[file.number] for file in tracked])
-        casts = {file.number: cast_of(run, file).without_meshes() for file in tracked}
+        write_all_tracks(run, tracked, list(tracks.values()))
+        tracks = {file.number: run.tracks(file).without_meshes() for file in tracked}
     for file in tracked:
-        warn_of_edits(run.job.tracks_of(file.source) or run.job.tracks, cast_of(run, file))
-    run.store.expect("tracks", hash_of_tracks(run, tracked))
-    return casts
+        warn_of_edits(run.job.tracks_of(file.source) or run.job.tracks, run.tracks(file))
+    run.store.expect("tracks", run.hash_of_edits(tracked))
+    return tracks
 
 
 def _decide(
-    run: _Run, files: list[JobFile], casts: Mapping[int, Tracks], failed: dict[Path, str]
+    run: _Run, files: Sequence[JobFile], tracks: Mapping[int, Tracks]
 ) -> tuple[list[JobFile], People, Plan, str]:
     """Decide who becomes whom, or read it from the store; return also a hash of what it was decided from.
 
-    Files that can no longer be read are left out of those returned, and added to ``failed``.
+    Files without tracks, and those that can no longer be read, are left out of those returned.
     """
+    files = [file for file in files if file.number in tracks]
     views: dict[int, FileViews] = {}
     while True:
-        everyone = who_is_who(run, [casts[file.number] for file in files])
-        names = [[number, local, name] for (number, local), name in everyone.names.items()]
+        people = run.people([tracks[file.number] for file in files])
+        names = [[number, local, name] for (number, local), name in people.names.items()]
         key = key_of(
-            run.config.key(), run.store.seed, [file.fingerprint for file in files], hash_of_tracks(run, files), names
+            run.config.key(), run.store.seed, [file.fingerprint for file in files], run.hash_of_edits(files), names
         )
         place = run.store.place(PLAN) / "plan.npz"
         if run.store.value(PLAN, 0, key) is not None:
-            return files, everyone, load_plan(place), key
+            return files, people, load_plan(place), key
         if views or METHODS[run.config.method].masks:
             break
-        for file, result in zip(files, run.map(view_file, files, "reading faces"), strict=True):
-            _note(run, file, result, failed)
-            if not isinstance(result, InputError):
-                views[file.number] = result
-        _require_one(views, failed)
+        views = run.used(files, run.map(view_file, files, "reading faces"))
         files = [file for file in files if file.number in views]  # who is who may have changed with that
     plan = decide(
         [views[file.number] for file in files if views],
-        everyone,
+        people,
         run.config,
         run.store.seed,
         recogniser=run.tools.judge,
@@ -338,7 +323,7 @@ def _decide(
     )
     save_plan(plan, place)
     run.store.finish(PLAN, 0, key)
-    return files, everyone, plan, key
+    return files, people, plan, key
 
 
 def _choose_elsewhere(run: _Run, blocks: Sequence[Block]) -> list[list[Group]]:

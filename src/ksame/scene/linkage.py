@@ -11,7 +11,7 @@ from pydantic import Field
 from ksame.privacy.documents import Record
 from ksame.privacy.linkage import Linkage, LinkTable, read_table
 from ksame.scene.certificate import SceneCertificate
-from ksame.scene.decide import Treatment
+from ksame.scene.decide import Decision, Treatment
 from ksame.scene.result import JobResult
 
 
@@ -28,7 +28,9 @@ class LinkedPerson(Record):
 
     name: str
     treatment: Literal["replace", "mask", "keep"]
-    stands_in: bool = Field(description="masked because the person could not be replaced safely")
+    masked_instead: bool = Field(
+        alias="stands_in", description="masked because the person could not be replaced safely"
+    )
     group: int | None = Field(description="people of one group share a surrogate")
     counts_as: int | None = Field(
         description="who are perhaps one person have one number in their group; null for whoever is not surely a person"
@@ -60,32 +62,30 @@ def read_linkage(path: Path) -> AnyLinkage:
 
 def link(result: JobResult, certificate: SceneCertificate) -> SceneLinkage:
     """Return who became whom, and who was found and is no longer in the tracks."""
-    names = dict.fromkeys([*result.everyone.people, *result.shown])
+    names = dict.fromkeys([*result.people.ordered, *result.shown])
     people = tuple(_linked(result, name) for name in names)
     return SceneLinkage(release_digest=certificate.digest, seed=result.seed, people=people)
 
 
 def _linked(result: JobResult, name: str) -> LinkedPerson:
-    plan, shown = result.plan, result.shown.get(name)
-    decision = plan.decisions.get(name)  # None for somebody whom the tracks no longer have
-    replaced = decision if decision is not None and decision.treatment is Treatment.REPLACE else None
-    likeness = plan.likeness.get(name)
+    shown = result.shown.get(name)
+    decision = result.plan.decisions.get(name) or Decision(Treatment.KEEP)  # the tracks may no longer have them
     return LinkedPerson(
         name=name,
-        treatment="keep" if decision is None else decision.treatment.value,
-        stands_in=decision is not None and decision.masked_instead,
-        group=plan.groups.get(name) if replaced else None,
-        counts_as=plan.counted.get(name) if replaced else None,
-        sure=name not in result.everyone.unconfirmed if shown is None else shown.confirmed,
+        treatment=decision.treatment.value,
+        masked_instead=decision.masked_instead,
+        group=decision.group,
+        counts_as=decision.counts_as,
+        sure=name not in result.people.unconfirmed if shown is None else shown.confirmed,
         shown=shown is not None,
-        cover=replaced.cover.name if replaced else None,
-        likeness=None if likeness is None else round(likeness, 4),
+        cover=decision.cover.name if decision.treatment is Treatment.REPLACE else None,
+        likeness=None if decision.likeness is None else round(decision.likeness, 4),
         places=tuple(_places(result, name)),
     )
 
 
 def _places(result: JobResult, name: str) -> Iterator[Place]:
-    there = {number: result.casts[number].of(local) for number, local in result.everyone.keys(name)}
+    there = {number: result.tracks_of(number).of(local) for number, local in result.people.keys(name)}
     for number, done in enumerate(result.files):
         if number in there or any(shown.person == name for shown in done.shown):
             tracks = tuple(track.number for track in there.get(number, ()))

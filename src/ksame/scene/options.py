@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ksame.errors import UsageError
-from ksame.scene.paths import OutputPaths
+from ksame.scene.paths import OutputPaths, require_folder
 from ksame.scene.review import check_sheet
 from ksame.scene.store import can_resume
 from ksame.vault import Recipients
@@ -102,7 +102,6 @@ def check_places(places: OutputPaths, options: ReleaseOptions) -> None:
             continue
         if places.folder is not None and path.resolve().is_relative_to(places.folder.resolve()):
             raise UsageError(f"The {name} undoes the work; it must not lie in the folder of the outputs.")
-        if not path.absolute().parent.is_dir():
-            raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
+        require_folder(path)
         if path.resolve() in {output.resolve() for output in places.outputs}:
             raise UsageError(f"{path}: the {name} and an output cannot have one name.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -14,15 +14,14 @@ from threadpoolctl import threadpool_limits
 from ksame.arrays import ByteArray
 from ksame.errors import InputError, PrivacyWarning, seed_number
 from ksame.models import RECOGNISERS
-from ksame.models.finisher import finisher
 from ksame.recipes import METHODS
 from ksame.scene.at_risk import stretches
 from ksame.scene.config import JobConfig
 from ksame.scene.decide import JUDGE, decide, file_views
 from ksame.scene.media import Frame
-from ksame.scene.media.regions import Box
-from ksame.scene.render import Mask, Renderer, render_frames
-from ksame.scene.track import find_tracks, join_files
+from ksame.scene.render import Renderer, render_frames
+from ksame.scene.stages import renderer_for
+from ksame.scene.track import Tracks, by_name, find_tracks
 from ksame.scene.workers import picture_pool
 
 _FRAMES = Path("frames")
@@ -66,38 +65,27 @@ def deidentify_frames(
     if not given:
         return []
     height, width = given[0].pixels.shape[:2]
-    boxes: Mapping[int, Sequence[Box]] = {}
     if config.boxes is not None:
         config.boxes.check({_FRAMES: (width, height)})
-        boxes = config.boxes.of(_FRAMES, len(given))
+        config.boxes.of(_FRAMES, len(given))  # those of frames that are not there are refused before any work
     with picture_pool() as pictures, threadpool_limits(1, "blas"):
         still = len(given) == 1
-        cast = find_tracks(
+        tracks = find_tracks(
             lambda start: given[start:], (width, height), None, config.tracker, still=still, map=pictures.map
         )
-        everyone = join_files([cast], config.tracker.same_person)
         judge = RECOGNISERS[JUDGE].build()
         plan = decide(
-            [] if METHODS[config.method].masks else [file_views(given, cast, judge, config)],
-            everyone,
+            [] if METHODS[config.method].masks else [file_views(given, tracks, judge, config)],
+            by_name([tracks]),
             config,
             seed,
             recogniser=judge,
             executor=pictures,
         )
-        renderer = Renderer(
-            cast,
-            plan.decisions,
-            Mask(config.masking, config.level),
-            config.span,
-            config.regions,
-            seed,
-            None if METHODS[config.method].masks else finisher(config.device),
-            boxes,
-        )
+        renderer = renderer_for(config, seed, _FRAMES, tracks, plan.decisions)
         with closing(render_frames(given, renderer, pictures)) as rendered:
             out = [pixels.copy() if pixels is frame.pixels else pixels for frame, pixels in rendered]
-    _warn(renderer, given)
+    _warn(renderer, tracks, given)
     return out
 
 
@@ -111,9 +99,9 @@ def _checked(pixels: ByteArray, index: int) -> ByteArray:
     return frame
 
 
-def _warn(renderer: Renderer, frames: list[Frame]) -> None:
+def _warn(renderer: Renderer, tracks: Tracks, frames: list[Frame]) -> None:
     """Say who is masked instead, and that nobody was found; ``deidentify_frames`` is two calls up."""
-    if not renderer.cast.tracks:
+    if not tracks.tracks:
         warnings.warn("No face was found: whoever is there after all is as they were.", PrivacyWarning, stacklevel=3)
     masked = (face for frame in frames for face in renderer.masked_instead(frame.index, frame.time))
     for risk in stretches(masked, [frame.time for frame in frames]):

@@ -70,6 +70,12 @@ class OutputPaths:
         return made[::-1]
 
 
+def require_folder(path: Path) -> None:
+    """Refuse a path in a folder that does not exist."""
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
+
+
 def find_inputs(paths: Sequence[str | Path], *, frames: bool = False, output: Path | None = None) -> Inputs:
     """Find all photographs and recordings.
 

@@ -6,14 +6,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ksame.errors import ExitCode, InputError, PrivacyWarning, UsageError
 from ksame.files import set_constant_time, sha256_of, write_atomic
 from ksame.privacy.certificate import VaultRecord
-from ksame.progress import Progress, silent, told
+from ksame.progress import silent, told
 from ksame.remote import Staged, staged
 from ksame.scene.at_risk import as_csv
 from ksame.scene.certificate import SceneCertificate, certify, kept_words
@@ -21,16 +19,13 @@ from ksame.scene.config import Job, JobConfig
 from ksame.scene.job import run
 from ksame.scene.linkage import link
 from ksame.scene.manifest import Manifest
-from ksame.scene.media.output import take_back
+from ksame.scene.media.output import remove
 from ksame.scene.options import ReleaseOptions, check_places, check_vault
 from ksame.scene.paths import OutputPaths, find_inputs, output_paths
 from ksame.scene.result import FileResult, JobResult
 from ksame.scene.review import review_sheet, write_sheet
 from ksame.scene.sealing.casefile import seal_case
 from ksame.vault import Recipients
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["MediaRelease", "ReleaseOptions", "deidentify_media"]
 
@@ -107,41 +102,28 @@ def deidentify_media(
     config = _with_wishes(config, people) if people else config
     paths = [paths] if isinstance(paths, (str, Path)) else paths
     with staged(paths, output, resume=options.resume, force=options.force) as stage:
-        recorder = partial(_recorder, options, paths, output, stage)
-        return _deidentify(stage, config, options, seed, recorder, told(on_progress) if on_progress else silent)
+        places, job = prepare(stage.paths, stage.output, config, options, seed, remote=bool(stage.called))
+        made = places.make_folders()
+        certificates: list[SceneCertificate] = []
 
+        def publish(result: JobResult) -> None:
+            certificates.append(_publish(result, config, places, options))
+            stage.upload()
+            record("done")
 
-def _deidentify(
-    stage: Staged,
-    config: JobConfig,
-    options: ReleaseOptions,
-    seed: int | None,
-    recorder: Callable[[Job], Callable[..., None]],
-    progress: Progress,
-) -> MediaRelease:
-    """Work on local files."""
-    places, job = prepare(stage.paths, stage.output, config, options, seed, remote=bool(stage.called))
-    made = places.make_folders()
-    certificates: list[SceneCertificate] = []
-
-    def publish(result: JobResult) -> None:
-        certificates.append(_publish(result, config, places, options))
-        stage.upload()
-        record("done")
-
-    record = recorder(job)
-    try:
-        record("running")
-        result = run(job, progress=progress, on_done=publish)
-    except BaseException as error:
-        useless = isinstance(error, (InputError, UsageError)) and not options.resume
-        record("failed" if isinstance(error, Exception) else "interrupted", str(error), useless=useless)
-        raise
-    finally:
-        for folder in made:
-            with suppress(OSError):  # an output is in it
-                folder.rmdir()
-    return MediaRelease(result.files, result.failed, certificates[0], places, result, stage.name)
+        record = _recorder(options, paths, output, stage, job)
+        try:
+            record("running")
+            result = run(job, progress=told(on_progress) if on_progress else silent, on_done=publish)
+        except BaseException as error:
+            useless = isinstance(error, (InputError, UsageError)) and not options.resume
+            record("failed" if isinstance(error, Exception) else "interrupted", str(error), useless=useless)
+            raise
+        finally:
+            for folder in made:
+                with suppress(OSError):  # an output is in it
+                    folder.rmdir()
+        return MediaRelease(result.files, result.failed, certificates[0], places, result, stage.name)
 
 
 def prepare(
@@ -263,7 +245,7 @@ def _sealed(
         root = seal_case(vault, result, link(result, certificate), folder, recipients, again=options.resume)
     except BaseException:
         for file in result.files:
-            take_back(file.output)
+            remove(file.output)
         raise
     _secret(f"{vault} holds the originals of everybody who was changed, sealed. Keep it apart from the outputs.")
     return certificate.model_copy(update={"vault": VaultRecord(root=root)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,8 @@ class JobResult:
     files: tuple[FileResult, ...]
     failed: Mapping[Path, str]  # files for which nothing was written
     plan: Plan
-    everyone: People
-    casts: Sequence[Tracks]  # who is where in each file that was written; on disk, and gone with the work in progress
+    people: People
+    tracks_of: Callable[[int], Tracks]  # those of a file that was written, by its place; gone with the work in progress
     seed: int
     keys: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of the vault, wrapped; for each person
 

@@ -20,6 +20,7 @@ from ksame.models import Face, Recogniser, SFace, five_points
 from ksame.pictures import PICTURE_SUFFIXES, save_picture
 from ksame.scene.decide import Treatment
 from ksame.scene.media import open_media
+from ksame.scene.paths import require_folder
 from ksame.scene.result import JobResult
 from ksame.scene.track.tracks import Track
 
@@ -59,7 +60,7 @@ def review_sheet(result: JobResult) -> ByteArray:
     The worst frame is one in which somebody was masked instead; where there is none, the one of a few in which a
     recogniser finds the person most like the original. Everything is read from the files that were written.
     """
-    places = {name: _places(result, name) for name in result.everyone.people}
+    places = {name: _places(result, name) for name in result.people.ordered}
     wanted = {place for titled in places.values() for _, candidates in titled for place in candidates}
     pairs = dict(_pairs(result, wanted))
     rows = []
@@ -79,7 +80,7 @@ def review_sheet(result: JobResult) -> ByteArray:
 
 def _places(result: JobResult, name: str) -> list[tuple[str, list[Place]]]:
     """Return where a person is shown: first, candidates for the worst, last."""
-    tracks = [(n, track) for n, local in result.everyone.keys(name) for track in result.casts[n].of(local)]
+    tracks = [(n, track) for n, local in result.people.keys(name) for track in result.tracks_of(n).of(local)]
     tracks.sort(key=lambda pair: (pair[0], pair[1].first))
     if not tracks:
         return []
@@ -117,7 +118,7 @@ def _pairs(result: JobResult, wanted: set[Place]) -> Iterator[tuple[Place, _Pair
                 due[place[2]].append(place)
         if not due:
             continue
-        tracks = {track.number: track for track in result.casts[number].tracks}
+        tracks = {track.number: track for track in result.tracks_of(number).tracks}
         before, after = (open_media(path).frames() for path in (file.source, file.output))
         with closing(before), closing(after):
             for old, new in islice(zip(before, after, strict=False), max(due) + 1):
@@ -125,7 +126,7 @@ def _pairs(result: JobResult, wanted: set[Place]) -> Iterator[tuple[Place, _Pair
                     face = tracks[place[1]].at(old.index)
                     if face is None:
                         raise ValueError("A place lies in its track.")
-                    decision = result.plan.decisions[result.everyone.names[number, face.person]]
+                    decision = result.plan.decisions[result.people.names[number, face.person]]
                     replaced = decision.treatment is Treatment.REPLACE
                     likeness = _likeness(recogniser, old.pixels, new.pixels, face) if replaced else 0.0
                     yield place, _Pair(old.time, crop(old.pixels, face.box), crop(new.pixels, face.box), likeness)
@@ -177,8 +178,7 @@ def check_sheet(path: Path, *, may_exist: bool) -> None:
         raise UsageError(f"{path}: the contact sheet is a picture; its name ends in {', '.join(PICTURES)}.")
     if path.exists() and not may_exist:
         raise UsageError(f"{path} exists. Choose another name, or replace it with --force.")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path}: the folder {path.parent} does not exist. Make it first.")
+    require_folder(path)
 
 
 def write_sheet(pixels: ByteArray, path: Path) -> None:

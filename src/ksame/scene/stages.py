@@ -6,27 +6,26 @@ paths, the work folder included.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from ksame.errors import InputError, UsageError
+from ksame.files import make_folder, sha256_of
 from ksame.models.finisher import finisher
+from ksame.recipes import METHODS
 from ksame.scene.config import Job, JobConfig
-from ksame.scene.decide import Block, FileViews, Group, Judge, choose_in_block, file_views
-from ksame.scene.edited import tracks_for
-from ksame.scene.frames import Frames
-from ksame.scene.media import (
-    DamagePolicy,
-    Media,
-    open_media,
-)
+from ksame.scene.decide import Block, Decision, FileViews, Group, Judge, choose_in_block, file_views
+from ksame.scene.media import DamagePolicy, Media, open_media
 from ksame.scene.memory import give_back_memory, one_opencv_thread
+from ksame.scene.render import Mask, Renderer
 from ksame.scene.store import TRACKS, VIEWS, Store, can_resume, key_of
-from ksame.scene.track import find_tracks, load_tracks, save_tracks
+from ksame.scene.track import People, by_name, find_tracks, join_files, load_tracks, save_tracks, write_tracks
+from ksame.scene.track.corrections import renamed
 from ksame.scene.track.tracks import Tracks
+from ksame.scene.track.tracks_file import read_tracks_of
 from ksame.scene.workers import CancelledError, Tools
 from ksame.version import __version__
 
@@ -85,6 +84,43 @@ class StageRun:
         if file.media.fingerprint != file.fingerprint:
             raise InputError(f"{file}: a worker sees another file there, or it was changed. Run again.")
 
+    def tracks(self, file: JobFile) -> Tracks:
+        """Return who is where in a file, as it was found or as a person has edited it."""
+        edited = self.job.tracks_of(file.source)
+        if edited is not None and edited.exists():
+            return read_tracks_of(file.media, edited)
+        tracks = load_tracks(self.store.place(TRACKS, file.number))
+        if tracks is None:
+            raise InputError(f"{file}: its tracks are gone from {self.store.folder}. Run again.")
+        return tracks
+
+    def people(self, tracks: Sequence[Tracks]) -> People:
+        """Tell who is who in all files: by their faces, or by the names in tracks that may have been edited."""
+        return join_files(tracks, self.config.tracker.same_person) if self.job.tracks is None else by_name(tracks)
+
+    def edited_paths(self, files: Sequence[JobFile]) -> list[Path]:
+        """Return where the tracks of files may be edited."""
+        return [path for file in files if (path := self.job.tracks_of(file.source)) is not None]
+
+    def hash_of_edits(self, files: Sequence[JobFile]) -> str:
+        """Return a hash of the tracks that may have been edited; empty where there are none."""
+        paths = self.edited_paths(files)
+        return sha256_of(*paths) if paths else ""
+
+    def renderer(self, source: Path, tracks: Tracks, decisions: Mapping[str, Decision]) -> Renderer:
+        """Return what renders the frames of one file."""
+        return renderer_for(self.config, self.store.seed, source, tracks, decisions)
+
+
+def renderer_for(
+    config: JobConfig, seed: int, source: Path, tracks: Tracks, decisions: Mapping[str, Decision]
+) -> Renderer:
+    """Return what renders the frames of a source as a job is told to."""
+    network = None if METHODS[config.method].masks else finisher(config.device)
+    boxes = {} if config.boxes is None else config.boxes.of(source, tracks.n_frames)
+    mask = Mask(config.masking, config.level)
+    return Renderer(tracks, decisions, mask, config.span, config.regions, seed, network, boxes)
+
 
 def track_file(run: StageRun, file: JobFile) -> None:
     """Find everyone in one file, unless a person has said who is where."""
@@ -99,10 +135,10 @@ def track_file(run: StageRun, file: JobFile) -> None:
     if run.store.value(TRACKS, file.number, key) is not None and load_tracks(folder) is not None:
         return
     still = media.kind == "photograph"
-    picture = list(Frames(media)) if still else []  # decoded once, though it is gone through twice
+    picture = list(media.frames()) if still else []  # decoded once, though it is gone through twice
     with one_opencv_thread():
-        cast = find_tracks(
-            lambda start: picture or Frames(media, start),
+        tracks = find_tracks(
+            lambda start: picture or media.frames(start),
             media.size,
             None if still else folder,
             run.config.tracker,
@@ -112,46 +148,31 @@ def track_file(run: StageRun, file: JobFile) -> None:
             progress=run.tools.progress,
         )
     if still:
-        save_tracks(cast, folder)
+        save_tracks(tracks, folder)
     give_back_memory()
     run.store.finish(TRACKS, file.number, key)
 
 
-def cast_of(run: StageRun, file: JobFile) -> Tracks:
-    """Return who is where in a file, as it was found or as a person has edited it."""
-    edited = run.job.tracks_of(file.source)
-    if edited is not None and edited.exists():
-        return tracks_for(edited, file.media)
-    cast = load_tracks(run.store.place(TRACKS, file.number))
-    if cast is None:
-        raise InputError(f"{file}: its tracks are gone from {run.store.folder}. Run again.")
-    return cast
-
-
-@dataclass(frozen=True, eq=False)
-class StoredCasts(Sequence[Tracks]):
-    """Who is where in files, read from the store whenever they are asked for."""
-
-    run: StageRun
-    files: tuple[JobFile, ...]
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    @overload
-    def __getitem__(self, index: int) -> Tracks: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Tracks]: ...
-    def __getitem__(self, index: int | slice) -> Tracks | Sequence[Tracks]:
-        if isinstance(index, slice):
-            return replace(self, files=self.files[index])
-        return cast_of(self.run, self.files[index])
+def write_all_tracks(run: StageRun, files: Sequence[JobFile], tracks: Sequence[Tracks]) -> None:
+    """Write the tracks of all files, to be edited, or of none; people have the names that they have in the batch."""
+    people = join_files(tracks, run.config.tracker.same_person)
+    paths = run.edited_paths(files)
+    if len(files) > 1:
+        make_folder(paths[0].parent)
+    try:
+        for index, (file, path) in enumerate(zip(files, paths, strict=True)):
+            names = {local: name for (number, local), name in people.names.items() if number == index}
+            write_tracks(replace(renamed(run.tracks(file), names), source=file.fingerprint), path)
+    except BaseException:
+        for path in paths:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def view_file(run: StageRun, file: JobFile) -> FileViews:
     """Return what one file shows of everyone: pieces of a few hundred pixels, which lie in the store."""
     run.check(file)
-    views = file_views(Frames(file.media), cast_of(run, file), run.tools.judge, run.config)
+    views = file_views(file.media.frames(), run.tracks(file), run.tools.judge, run.config)
     return views.stored(run.store.place(VIEWS, file.number).absolute())
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ksame.errors import OutputError, UsageError
-from ksame.files import write_atomic
+from ksame.files import read_json, write_json
 
 TRACKS, VIEWS, PLAN, KEYS, OUTPUT, FAILED = "01-tracks", "02-views", "02-plan", "02-keys", "03-output", "failed"
 _JOB, _STAGE, _RENAMING = "job.json", "stage.json", "renaming"
@@ -35,22 +35,15 @@ def can_resume(folder: Path) -> bool:
 
 def earlier_outputs(folder: Path) -> list[str]:
     """Return the names of the outputs of the job whose work is in a folder, in the order of its inputs."""
-    return [str(name) for name in _read(folder / _JOB).get("outputs", ())]
+    return [str(name) for name in read_json(folder / _JOB).get("outputs", ())]
 
 
 @dataclass(frozen=True)
 class Store:
-    """A folder for work in progress.
-
-    Attributes
-    ----------
-    folder : Path
-    seed : int
-        Secret.
-    """
+    """A folder for work in progress."""
 
     folder: Path
-    seed: int
+    seed: int  # secret
 
     @classmethod
     def begin(
@@ -58,21 +51,13 @@ class Store:
     ) -> Store:
         """Make the folder, or check that an earlier one is for the same job; else nothing in it counts any more.
 
-        Parameters
-        ----------
-        inputs : sequence of str
-            SHA-256 of the files that are read.
-        key : str
-            A hash of everything else that decides the result.
-        seed : int, optional
-            Drawn at random by default.
-        outputs : sequence of str
-            Names, in the order of the inputs.
+        ``inputs`` are hashes of the files that are read, ``outputs`` names in their order, and ``key`` a hash of
+        everything else that decides the result. The seed is drawn at random by default.
         """
         folder = folder.absolute()  # workers may be elsewhere
         job: dict[str, Any] = {"inputs": list(inputs), "key": key}
         if resume and can_resume(folder):
-            earlier = _read(folder / _JOB)
+            earlier = read_json(folder / _JOB)
             same_seed = seed is None or seed == earlier.get("seed")
             if {name: earlier.get(name) for name in job} != job or not same_seed:
                 raise UsageError(
@@ -81,7 +66,7 @@ class Store:
                 )
             return cls(folder, int(earlier["seed"]))
         shutil.rmtree(folder, ignore_errors=True)
-        chosen = secrets.randbits(63) if seed is None else seed
+        seed = secrets.randbits(63) if seed is None else seed
         try:
             folder.mkdir(parents=True)
             folder.chmod(0o700)
@@ -89,8 +74,8 @@ class Store:
             raise OutputError(
                 f"{folder}: cannot be written ({error.strerror}). Make room, or choose another place for the output."
             ) from error
-        _write(folder / _JOB, {**job, "seed": chosen, "outputs": list(outputs)})
-        return cls(folder, chosen)
+        write_json(folder / _JOB, {**job, "seed": seed, "outputs": list(outputs)}, private=True)
+        return cls(folder, seed)
 
     def place(self, stage: str, number: int = 0) -> Path:
         """Return the folder of one stage and file; it is made where it is not there."""
@@ -100,12 +85,12 @@ class Store:
 
     def value(self, stage: str, number: int, key: str) -> dict[str, Any] | None:
         """Return what was noted with a finished value; None if it has to be made, or made from something else."""
-        noted = _read(self.folder / stage / f"{number:06d}" / _STAGE)
+        noted = read_json(self.folder / stage / f"{number:06d}" / _STAGE)
         return noted["note"] if noted.get("key") == key else None
 
     def finish(self, stage: str, number: int, key: str, note: Mapping[str, Any] | None = None) -> None:
         """Note that the value of a stage is complete, and what it was made from."""
-        _write(self.place(stage, number) / _STAGE, {"key": key, "note": dict(note or {})})
+        write_json(self.place(stage, number) / _STAGE, {"key": key, "note": dict(note or {})}, private=True)
 
     def renaming(self, number: int) -> None:
         """Note that an output is about to get its final name."""
@@ -117,34 +102,22 @@ class Store:
 
     def note_failed(self, number: int, reason: str) -> None:
         """Note that nothing could be made of a file."""
-        _write(self.place(FAILED, number) / _STAGE, {"key": "", "note": {"reason": reason}})
+        self.finish(FAILED, number, "", {"reason": reason})
 
     def noted(self, stage: str, number: int) -> dict[str, Any] | None:
         """Return what was noted of a file last, whatever it was made from; None where nothing was."""
-        note = _read(self.folder / stage / f"{number:06d}" / _STAGE).get("note")
+        note = read_json(self.folder / stage / f"{number:06d}" / _STAGE).get("note")
         return note if isinstance(note, dict) else None
 
     def expect(self, name: str, value: str) -> None:
         """Refuse to go on where a value, such as the hash of edited tracks, is not that of the interrupted run."""
         file = self.folder / f"{name}.json"
-        if file.is_file() and _read(file).get(name) != value:
+        if file.is_file() and read_json(file).get(name) != value:
             raise UsageError(
                 f"The {name} were changed since the run was interrupted. Leave --resume out to begin anew with them."
             )
-        _write(file, {name: value})
+        write_json(file, {name: value}, private=True)
 
     def remove(self) -> None:
         """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
-def _write(file: Path, content: Mapping[str, Any]) -> None:
-    write_atomic(file, json.dumps(content).encode(), private=True)

@@ -69,20 +69,11 @@ class CancelToken:
 
 @dataclass(frozen=True, eq=False)
 class Tools:
-    """What work on files shares within one process; sent to another, it becomes what that one has.
-
-    Parameters
-    ----------
-    token : CancelToken
-    pool : Executor, optional
-        Works on pictures of all files; that of the worker by default.
-    inner : Progress, optional
-        For what is inside one file; none is shown by default.
-    """
+    """What work on files shares within one process; sent to another, it becomes what that one has."""
 
     token: CancelToken
-    pool: Executor | None = None
-    inner: Progress | None = None
+    pool: Executor | None = None  # for pictures of all files; that of the worker by default
+    inner: Progress | None = None  # for what is inside one file; none is shown by default
 
     @property
     def pictures(self) -> Executor:

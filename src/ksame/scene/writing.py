@@ -15,36 +15,16 @@ from numpy.typing import NDArray
 
 from ksame.errors import InputError
 from ksame.files import hash_tree
-from ksame.models.finisher import finisher
-from ksame.recipes import METHODS
 from ksame.scene.at_risk import DAMAGED, NOBODY, AtRisk, Shown, shown, stretches, without_faces
 from ksame.scene.decide import Decision
-from ksame.scene.frames import Frames
-from ksame.scene.media import (
-    CONTAINERS,
-    SEGMENT,
-    Frame,
-    Output,
-    OutputFrame,
-    Pixels,
-    Voice,
-    WorkFolder,
-    open_part,
-)
+from ksame.scene.media import CONTAINERS, SEGMENT, Frame, Output, OutputFrame, Pixels, Voice, WorkFolder, open_part
 from ksame.scene.memory import give_back_memory
-from ksame.scene.render import (
-    Mask,
-    MaskedInstead,
-    Renderer,
-    changed_region,
-    first_needed,
-    render_frames,
-)
+from ksame.scene.render import MaskedInstead, Renderer, changed_region, first_needed, render_frames
 from ksame.scene.result import FileResult
 from ksame.scene.sealing import Originals, Sealer, pieces_in
-from ksame.scene.stages import JobFile, StageRun, cast_of
+from ksame.scene.stages import JobFile, StageRun
 from ksame.scene.store import OUTPUT
-from ksame.scene.track.tracks import Tracks, in_order
+from ksame.scene.track.tracks import in_order
 from ksame.scene.workers import CancelledError
 
 _LARGE = 16 << 20  # bytes of a frame after which memory is given back at once: holes between such frames add up
@@ -60,20 +40,17 @@ class WriteTask:
     key: str
     segment_length: int = SEGMENT  # frames
     sealed_for: Mapping[str, str] = field(default_factory=dict)  # public keys of people; none without a vault
+    segments: range | None = None  # by number, where only these are to be rendered
 
     def __str__(self) -> str:
-        return str(self.file)
+        if self.segments is None:
+            return str(self.file)
+        return f"{self.file}, frames from {self.segments.start * self.segment_length} on"
 
-
-@dataclass(frozen=True, eq=False)
-class PartTask:
-    """Some segments, by their numbers, of a recording that is to be written."""
-
-    whole: WriteTask
-    segments: range
-
-    def __str__(self) -> str:
-        return f"{self.whole}, frames from {self.segments.start * self.whole.segment_length} on"
+    def folder(self, run: StageRun) -> WorkFolder:
+        """Return where the work in progress lies."""
+        out = run.store.place(OUTPUT, self.file.number) / "out"
+        return WorkFolder(out, resume=True, run_key=self.key, segment_length=self.segment_length)
 
 
 def write_file(run: StageRun, task: WriteTask) -> FileResult:
@@ -86,11 +63,11 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     if note is not None and hash_tree(file.output) == note["files"]:
         return _result(file, people, note, pieces)
     may_replace = run.store.may_replace(file.number)
-    folder = _work_folder(run, task)
+    folder = task.folder(run)
     if may_replace and file.output.exists():  # it may have got its name before the interruption, or not
         shutil.rmtree(folder.path, ignore_errors=True)
-    config, cast = run.config, cast_of(run, file)
-    renderer = renderer_for(run, file.source, cast, decisions)
+    config, tracks = run.config, run.tracks(file)
+    renderer = run.renderer(file.source, tracks, decisions)
     voice, force = Voice.drawn(run.store.seed), run.job.force or may_replace
     with Output(file.media, file.output, config.encoding, folder, force=force, voice=voice) as output:
         begin = output.next_frame
@@ -98,8 +75,8 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
         if task.sealed_for:
             originals = Originals(file.media, file.output, config.encoding)
             sealer = Sealer(pieces, originals, renderer, names, task.sealed_for)
-            with closing(file.media.frames(sealer.next_frame)) as earlier_frames:
-                for frame in islice(earlier_frames, max(0, begin - sealer.next_frame)):
+            with closing(file.media.frames(sealer.next_frame)) as frames:
+                for frame in islice(frames, max(0, begin - sealer.next_frame)):
                     sealer.add(frame)  # written by a worker, or before an interruption, but not sealed
 
         def write(frame: Frame, pixels: Pixels, touched: NDArray[np.bool_]) -> None:
@@ -107,11 +84,11 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
             if sealer is not None:
                 sealer.add(frame, touched)
 
-        masked = _write_frames(run, Frames(file.media, first_needed(begin)), renderer, write, begin)
+        masked = _write_frames(run, file.media.frames(first_needed(begin)), renderer, write, begin)
         n_frames = output.next_frame
-        if n_frames != cast.n_frames:
+        if n_frames != tracks.n_frames:
             raise InputError(
-                f"{file.media.path}: it has {n_frames} frames, but tracks for {cast.n_frames}. "
+                f"{file.media.path}: it has {n_frames} frames, but tracks for {tracks.n_frames}. "
                 "Were these tracks made for another recording?"
             )
         times = [float(file.media.timestamp(i).pts * file.media.time_base) for i in range(n_frames)]
@@ -124,11 +101,11 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     earlier = [mask for i in range(begin) for mask in renderer.masked_instead(i, times[i])]
     masked = [replace(mask, person=names[mask.person]) for mask in (*earlier, *masked)]
     black = (MaskedInstead(frame, NOBODY, DAMAGED) for frame in file.media.damaged)
-    unchanged = (replace(s, person=names.get(s.person, s.person)) for s in shown(cast, decisions, config.span, times))
+    unchanged = (replace(s, person=names.get(s.person, s.person)) for s in shown(tracks, decisions, config.span, times))
     note = {
         "n_frames": n_frames,
         "files": hash_tree(file.output),
-        "at_risk": [asdict(risk) for risk in stretches([*black, *masked], times) + without_faces(cast, times)],
+        "at_risk": [asdict(risk) for risk in stretches([*black, *masked], times) + without_faces(tracks, times)],
         "losses": list(output.losses),
         "shown": [asdict(person) for person in unchanged],
     }
@@ -136,53 +113,39 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
     return _result(file, people, note, pieces)
 
 
-def parts_of(run: StageRun, task: WriteTask, n_frames: int, n_parts: int) -> list[PartTask]:
+def parts_of(run: StageRun, task: WriteTask, n_frames: int, n_parts: int) -> list[WriteTask]:
     """Cut a recording into parts for several workers; none where it is short, or stands complete."""
     file, n_segments = task.file, -(-n_frames // task.segment_length)
     count = min(n_parts, n_segments)
     named = run.store.may_replace(file.number) and file.output.exists()  # by an earlier run of this job
     if count < 2 or file.output.suffix.lower() not in CONTAINERS or named:
         return []
-    _work_folder(run, task).prepare(file.media, file.output, run.config.encoding)  # here, not by all of them at once
+    task.folder(run).prepare(file.media, file.output, run.config.encoding)  # here, not by all of them at once
     edges = [number * n_segments // count for number in range(count + 1)]
-    return [PartTask(task, range(first, last)) for first, last in pairwise(edges)]
+    return [replace(task, segments=range(first, last)) for first, last in pairwise(edges)]
 
 
-def render_part(run: StageRun, task: PartTask) -> None:
+def render_part(run: StageRun, task: WriteTask) -> None:
     """Render some segments of a recording, the same to the bit as where it is rendered from its beginning.
 
     What stands complete is not rendered again. Whoever writes the file renders what is missing.
     """
-    whole, file = task.whole, task.whole.file
+    file, segments = task.file, task.segments or range(0)
     run.check(file)
-    cast = cast_of(run, file)
-    renderer = renderer_for(run, file.source, cast, whole.decisions)
-    end = min(task.segments.stop * whole.segment_length, cast.n_frames)
-    with open_part(file.media, file.output, run.config.encoding, _work_folder(run, whole), task.segments) as writer:
+    tracks = run.tracks(file)
+    renderer = run.renderer(file.source, tracks, task.decisions)
+    end = min(segments.stop * task.segment_length, tracks.n_frames)
+    with open_part(file.media, file.output, run.config.encoding, task.folder(run), segments) as writer:
         begin = writer.next_frame
         if begin >= end:
             return
         # One frame more than is written: heads before it are interpolated towards those in it.
-        frames = islice(Frames(file.media, first_needed(begin)), end + 1 - first_needed(begin))
+        frames = islice(file.media.frames(first_needed(begin)), end + 1 - first_needed(begin))
 
         def write(frame: Frame, pixels: Pixels, touched: NDArray[np.bool_]) -> None:
             writer.write(OutputFrame(pixels, frame.native, touched))
 
         _write_frames(run, frames, renderer, write, begin, end)
-
-
-def _work_folder(run: StageRun, task: WriteTask) -> WorkFolder:
-    out = run.store.place(OUTPUT, task.file.number) / "out"
-    return WorkFolder(out, resume=True, run_key=task.key, segment_length=task.segment_length)
-
-
-def renderer_for(run: StageRun, source: Path, cast: Tracks, decisions: Mapping[str, Decision]) -> Renderer:
-    """Return what renders the frames of one file."""
-    config = run.config
-    network = None if METHODS[config.method].masks else finisher(config.device)
-    mask = Mask(config.masking, config.level)
-    boxes = {} if config.boxes is None else config.boxes.of(source, cast.n_frames)
-    return Renderer(cast, decisions, mask, config.span, config.regions, run.store.seed, network, boxes)
 
 
 def _write_frames(

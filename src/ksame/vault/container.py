@@ -143,19 +143,11 @@ def _blocks(source: bytes | Path | _Part) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class Vault:
-    """A vault on disk, whose every byte was checked.
-
-    Attributes
-    ----------
-    path : Path
-    index : Index
-    log : OpeningLog
-        All openings so far.
-    """
+    """A vault on disk, whose every byte was checked."""
 
     path: Path
     index: Index
-    log: OpeningLog
+    log: OpeningLog  # all openings so far
     _starts: tuple[int, ...]
 
     @classmethod
@@ -262,6 +254,15 @@ class Vault:
             except InputError as error:
                 raise InputError(f"{self.path}: sealed piece {number + 1}: {error} Nothing was opened.") from error
         return data
+
+    def record(self, key: Identity) -> tuple[int, bytes] | None:
+        """Return the record that a key opens, and its number; None where it is none of those that are here."""
+        for number in self.numbers("record"):
+            try:
+                return number, self.open(number, [key])
+            except InputError:  # somebody else's
+                continue
+        return None
 
     def noted(self, **what: Any) -> Vault:
         """Log an opening, beside the vault and in its last line; see :meth:`OpeningLog.append`."""

@@ -38,19 +38,11 @@ class Opening(Record):
 
 @dataclass(frozen=True)
 class OpeningLog:
-    """The lines of a log that holds together.
-
-    Attributes
-    ----------
-    path : Path
-    openings : tuple of Opening
-    head : str
-        SHA-256 of the last line; the root of the vault where there is none.
-    """
+    """The lines of a log that holds together."""
 
     path: Path
     openings: tuple[Opening, ...]
-    head: str
+    head: str  # SHA-256 of the last line; the root of the vault where there is none
 
     @classmethod
     def read(cls, path: Path, root: str) -> OpeningLog:

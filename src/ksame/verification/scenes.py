@@ -181,7 +181,7 @@ def check_linked_scenes(certificate: SceneCertificate, linkage: SceneLinkage) ->
     hidden = [person for person in sure if not person.shown]
     replaced = [person for person in hidden if person.treatment == "replace"]
     masked = [person for person in hidden if person.treatment == "mask"]
-    instead = sum(person.stands_in for person in masked)
+    instead = sum(person.masked_instead for person in masked)
     in_doubt = Counter(person.shown for person in linkage.people if not person.sure)
     actual: dict[str, Any] = {
         "people": len(sure),

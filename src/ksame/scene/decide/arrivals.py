@@ -31,64 +31,47 @@ class _OpenGroup:
 
 @dataclass(eq=False)
 class Arrivals:
-    """Gives everyone who comes a surrogate; the judge has the last word on every one.
+    """Gives everyone who comes a surrogate; the judge has the last word on every one."""
 
-    Parameters
-    ----------
-    k : int
-        How many people share a face before another one is drawn.
-    judge : Judge
-    rng : Generator
-    executor : Executor
-        Judges pictures.
-    """
-
-    k: int
+    k: int  # how many people share a face before another one is drawn
     judge: Judge
     rng: np.random.Generator
-    executor: Executor
+    executor: Executor  # judges pictures
 
     def __post_init__(self) -> None:
         self._groups: list[_OpenGroup] = []
-        self._masked = Decision(Treatment.MASK, masked_instead=True)
 
     def decide(self, subject: Subject) -> Decision:
-        """Return what becomes of somebody; whoever has a face keeps it as long as the judge does not know them in it.
+        """Return what becomes of somebody, by the newest views; the name says who it is.
 
-        Parameters
-        ----------
-        subject : Subject
-            With the newest views; the name says who it is.
+        Whoever has a face keeps it as long as the judge does not know them in it.
         """
         own = next((group for group in self._groups if subject.name in group.members), None)
-        if own is not None and not self._passes(subject, own.surrogate):
+        if own is not None and not self.passes(subject, own.surrogate):
             del own.members[subject.name]
             own = None
         group = own or self._joined(subject) or self._opened(subject)
         if group is None:
-            return self._masked
+            return Decision(Treatment.MASK, masked_instead=True)
         group.members[subject.name] = _to_be_counted(subject)
         return Decision(Treatment.REPLACE, group.surrogate, self.judge.cover)
 
-    def passes(self, subject: Subject, decision: Decision) -> bool:
-        """Tell whether the judge does not know somebody in the face that they have, by these views."""
-        return decision.surrogate is not None and self._passes(subject, decision.surrogate)
+    def passes(self, subject: Subject, surrogate: Surrogate | None) -> bool:
+        """Tell whether somebody has a face in which the judge does not know them, by these views."""
+        return surrogate is not None and self.judge.likeness(subject, surrogate) <= self.judge.limit
 
     def k_real(self) -> int | None:
         """Return the smallest number of confirmed people who have shared a face by now; None where nobody has one."""
-        people: list[tuple[int, int | None]] = []
+        people: list[tuple[int | str, int | None]] = []
         for number, group in enumerate(self._groups):
             counted = distinct(list(group.members.values()), self.judge.recogniser.threshold)
             people += [(number, counted.get(name)) for name in group.members]
         return smallest_sharing(people)
 
-    def _passes(self, subject: Subject, surrogate: Surrogate) -> bool:
-        return self.judge.likeness(subject, surrogate) <= self.judge.limit
-
     def _joined(self, subject: Subject) -> _OpenGroup | None:
         """Return an open group in whose face somebody is not known."""
         for group in self._groups:
-            if group.woman is subject.woman and len(group.members) < self.k and self._passes(subject, group.surrogate):
+            if group.woman is subject.woman and len(group.members) < self.k and self.passes(subject, group.surrogate):
                 return group
         return None
 

@@ -22,12 +22,8 @@ from ksame.scene.observe.detect import search_near
 class PersonConfirmation:
     """Confirms that a face is a person's: both second opinions must say so, where one is enough to replace it.
 
-    A drawing may well pass one of them. One object may be used from several threads.
-
-    Parameters
-    ----------
-    config : DetectorConfig
-        ``again`` and ``second`` are what the opinions must reach; see there for the measurement.
+    A drawing may well pass one of them. ``again`` and ``second`` of the configuration are what they must reach; see
+    there for the measurement. One object may be used from several threads.
     """
 
     def __init__(self, config: DetectorConfig) -> None:
@@ -45,15 +41,10 @@ class PersonConfirmation:
 
 
 def distinct(people: Sequence[Subject], threshold: float) -> dict[str, int]:
-    """Number the people of a group so that those who may be one person have one number.
+    """Number the confirmed people of a group so that those who may be one person have one number.
 
-    Parameters
-    ----------
-    people : sequence of Subject
-        Those who are not confirmed are left out.
-    threshold : float
-        Cosine from which two views may show one person. Nothing else counts: one person may be twice in a picture, in
-        a mirror or a collage.
+    They may be from the cosine ``threshold`` of two views on. Nothing else counts: one person may be twice in a
+    picture, in a mirror or a collage.
     """
     confirmed = [person for person in people if person.confirmed]
     embeddings = [np.stack([view.embedding for view in person.views]) for person in confirmed]
@@ -66,14 +57,11 @@ def distinct(people: Sequence[Subject], threshold: float) -> dict[str, int]:
     return {person.name: number for person, number in zip(confirmed, numbers, strict=True)}
 
 
-def smallest_sharing(people: Iterable[tuple[int, int | None]]) -> int | None:
+def smallest_sharing(people: Iterable[tuple[int | str, int | None]]) -> int | None:
     """Return the smallest number of real people who share a face; None where nobody does.
 
-    Parameters
-    ----------
-    people : iterable of (int, int or None)
-        Everyone who was replaced: their group, and their number in it, None for whoever is not confirmed. These may
-        be alone with their face, so that no group counts less than one.
+    ``people`` are all who were replaced: their group, and their number in it, None for whoever is not confirmed. These
+    may be alone with their face, so that no group counts less than one.
 
     Examples
     --------
@@ -82,7 +70,7 @@ def smallest_sharing(people: Iterable[tuple[int, int | None]]) -> int | None:
     >>> smallest_sharing([(0, None), (0, None)])
     1
     """
-    groups: dict[int, set[int]] = defaultdict(set)
+    groups: dict[int | str, set[int]] = defaultdict(set)
     for group, number in people:
         groups[group] |= set() if number is None else {number}
     return min((max(1, len(numbers)) for numbers in groups.values()), default=None)

@@ -12,61 +12,29 @@ from ksame.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """How surrogates are searched for; all by choice.
+    """How surrogates are searched for; all by choice."""
 
-    Attributes
-    ----------
-    year, tone : float
-        What a year of difference in age costs, and one unit of skin tone (log brightness), in cosines.
-    sharpness : float
-        How much more the worst-off count than the others: the exponent of costs that are added.
-    swaps : int
-        Tries to better a choice of candidates.
-    screened : int
-        People in whose views candidates are screened.
-    block : int
-        Groups that are searched for together.
-    candidates : int
-        Drawn for every group, and again for a group whose members are still recognised.
-    draws : int
-        How often candidates are drawn for a group at most, before somebody in it is moved or masked.
-    tries : int
-        Faces that are judged for a group out of each draw.
-    at_a_time : int
-        People who are judged before a face is given up for good.
-    exchanges : int
-        People who are asked to take the place of somebody who leaves a group.
-    """
-
-    year: float = 0.006
-    tone: float = 0.3
-    sharpness: float = 8.0
-    swaps: int = 300
-    screened: int = 3
-    block: int = 6
-    candidates: int = 12
-    draws: int = 8
-    tries: int = 16
-    at_a_time: int = 4
-    exchanges: int = 8
+    year: float = 0.006  # what a year of difference in age costs, in cosines
+    tone: float = 0.3  # and one unit of skin tone (log brightness)
+    sharpness: float = 8.0  # how much more the worst-off count than the others: the exponent of costs that are added
+    swaps: int = 300  # tries to better a choice of candidates
+    screened: int = 3  # people in whose views candidates are screened
+    block: int = 6  # groups that are searched for together
+    candidates: int = 12  # drawn for every group, and again for a group whose members are still recognised
+    draws: int = 8  # of candidates for a group at most, before somebody in it is moved or masked
+    tries: int = 16  # faces that are judged for a group out of each draw
+    at_a_time: int = 4  # people who are judged before a face is given up for good
+    exchanges: int = 8  # people who are asked to take the place of somebody who leaves a group
 
 
 SEARCH = SearchConfig()
 
 
 def deal(cost: FloatArray, n_groups: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Choose ``n_groups`` columns and deal the rows out to them in equal shares, at the least total cost.
+    """Choose columns of ``cost``, (n_people, n_candidates), and deal the rows out to them, at the least total cost.
 
-    Parameters
-    ----------
-    cost : ndarray of shape (n_people, n_candidates)
-
-    Returns
-    -------
-    chosen : ndarray of shape (n_groups,)
-        Columns.
-    owner : ndarray of shape (n_people,)
-        Index into ``chosen``; each occurs ``n_people // n_groups`` times, a few once more.
+    Returned are the columns, (n_groups,), and for each row an index into them, (n_people,); each index occurs
+    ``n_people // n_groups`` times, a few once more.
 
     Examples
     --------

@@ -23,14 +23,7 @@ _SIZE = 128  # pixels at which heads are finished to be judged: the smallest of 
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Judges published heads: the finisher makes them, the recogniser compares them with the originals.
-
-    Parameters
-    ----------
-    recogniser : Recogniser
-    finisher : Finisher
-    cover : Cover
-    """
+    """Judges published heads: the finisher makes them, the recogniser compares them with the originals."""
 
     recogniser: Recogniser
     finisher: Finisher

@@ -41,7 +41,7 @@ MAX_K = 1_000_000
 
 def decide(
     views: Sequence[FileViews],
-    everyone: People,
+    people: People,
     config: JobConfig,
     seed: int,
     *,
@@ -56,10 +56,8 @@ def decide(
     ----------
     views : sequence of FileViews
         What each file shows of everyone, see :func:`file_views`; masks need none.
-    everyone : People
+    people : People
         Who is who in these files.
-    config : JobConfig
-    seed : int
     recogniser : Recogniser
         Judges.
     executor : Executor
@@ -68,24 +66,23 @@ def decide(
         Searches for surrogates in other processes: see :func:`choose_surrogates`.
     """
     wishes = treatments(
-        everyone.people,
+        people.ordered,
         keep=config.keep,
         only=config.only,
         mask=config.mask,
-        strangers=everyone.unmatched,
-        unsure=everyone.unconfirmed,
+        unmatched=people.unmatched,
+        unconfirmed=people.unconfirmed,
     )
     rng = np.random.default_rng(seed)
     if METHODS[config.method].masks:
         return make_plan(wishes, (), None, rng, config, executor)
-    subjects = subjects_of(views, everyone)
     judge = Judge(recogniser, finisher(config.device), config.cover)
-    return make_plan(wishes, subjects, judge, rng, config, executor, progress, map_blocks)
+    return make_plan(wishes, subjects_of(views, people), judge, rng, config, executor, progress, map_blocks)
 
 
-def file_views(frames: Iterable[Frame], cast: Tracks, recogniser: Recogniser, config: JobConfig) -> FileViews:
-    """Return what one file shows of everyone; frames are gone through once, up to the last that is needed."""
-    return collect_views(frames, cast, recogniser, _confirmation(config.tracker.detector))
+def file_views(frames: Iterable[Frame], tracks: Tracks, recogniser: Recogniser, config: JobConfig) -> FileViews:
+    """Return what one file shows of everyone; see :func:`collect_views`."""
+    return collect_views(frames, tracks, recogniser, _confirmation(config.tracker.detector))
 
 
 _confirmation = lru_cache(maxsize=1)(PersonConfirmation)  # one for all files: it may be used from several threads
@@ -107,18 +104,9 @@ def make_plan(
     progress: Progress = silent,
     map_blocks: MapBlocks | None = None,
 ) -> Plan:
-    """Plan for everyone; the judge has the last word: whoever it recognises in the best surrogate is masked.
+    """Plan for everyone as they wish; the judge has the last word: whoever it recognises in a surrogate is masked.
 
-    Parameters
-    ----------
-    wishes : mapping of person to Treatment
-        What was asked; for everyone.
-    subjects : sequence of Subject
-        People who can be replaced: those with views. Whoever is to be replaced and is not among them is masked.
-    judge : Judge, optional
-        Masks need none.
-    config : JobConfig
-        Its method and k, and whether the judge is asked.
+    So is whoever is to be replaced and is not among the subjects, those with views. Masks need no judge.
     """
     entry = for_scenes(config.method)
     masked = Decision(Treatment.MASK, masked_instead=not entry.masks)
@@ -132,19 +120,20 @@ def make_plan(
         )
     else:
         groups = _grouped(entry.build(k=config.k, **entry.scenes.fixed), people, judge, rng, executor)
-    likeness: dict[str, float] = {}
-    numbers: dict[str, int] = {}
-    counted: dict[str, int] = {}
     for number, group in enumerate(groups):
-        counted |= distinct([people[i] for i in group.members], judge.recogniser.threshold)
-        for i, value in zip(group.members, group.likeness, strict=True):
+        counts = distinct([people[i] for i in group.likeness], judge.recogniser.threshold)
+        for i, likeness in group.likeness.items():
             name = people[i].name
-            numbers[name] = number
-            if value <= judge.limit or not config.judged:
-                decisions[name] = Decision(Treatment.REPLACE, group.surrogate, judge.cover)
-                likeness[name] = value
-    record = JudgeRecord(judge.recogniser.name, judge.recogniser.threshold)
-    return Plan(decisions, numbers, likeness, counted, record)
+            if likeness <= judge.limit or not config.judged:
+                decisions[name] = Decision(
+                    Treatment.REPLACE,
+                    group.surrogate,
+                    judge.cover,
+                    group=number,
+                    likeness=likeness,
+                    counts_as=counts.get(name),
+                )
+    return Plan(decisions, JudgeRecord(judge.recogniser.name, judge.recogniser.threshold))
 
 
 def _grouped(
@@ -166,7 +155,7 @@ def _grouped(
         for row, sharing in sorted(shared.items()):
             face = modelled(outcome.surrogates[row])
             likeness = executor.map(judge.likeness, [people[i] for i in sharing], repeat(face))
-            groups.append(Group(tuple(sharing), face, tuple(likeness)))
+            groups.append(Group(face, dict(zip(sharing, likeness, strict=True))))
     return groups
 
 

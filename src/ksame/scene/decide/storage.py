@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -21,26 +22,29 @@ from ksame.heads.drawing import Looks
 from ksame.heads.surrogate import Surrogate
 from ksame.scene.decide.plan import Decision, JudgeRecord, Plan, Treatment
 
-_VERSION = 2
+_VERSION = 3
 
 
 def save_plan(plan: Plan, path: Path) -> None:
     """Keep a plan, readable by its owner only; it is there as a whole or not at all."""
-    distinct = {id(d.surrogate): d.surrogate for d in plan.decisions.values() if d.surrogate is not None}
-    numbers = {key: number for number, key in enumerate(distinct)}
-    index = {
-        "version": _VERSION,
-        "decisions": {
-            name: [d.treatment.value, numbers.get(id(d.surrogate)), d.cover.name, d.masked_instead]
-            for name, d in plan.decisions.items()
-        },
-        "groups": dict(plan.groups),
-        "likeness": dict(plan.likeness),
-        "counted": dict(plan.counted),
-        "judge": None if plan.judge is None else [plan.judge.name, plan.judge.threshold],
+    faces = {id(d.surrogate): d.surrogate for d in plan.decisions.values() if d.surrogate is not None}
+    numbers = {key: number for number, key in enumerate(faces)}
+    decisions = {
+        name: [
+            d.treatment.value,
+            numbers.get(id(d.surrogate)),
+            d.cover.name,
+            d.masked_instead,
+            d.group,
+            d.likeness,
+            d.counts_as,
+        ]
+        for name, d in plan.decisions.items()
     }
-    arrays: dict[str, Any] = {"index": np.frombuffer(json.dumps(index).encode(), dtype=np.uint8)}
-    for number, face in enumerate(distinct.values()):
+    judge = None if plan.judge is None else astuple(plan.judge)
+    index = json.dumps({"version": _VERSION, "decisions": decisions, "judge": judge})
+    arrays: dict[str, Any] = {"index": np.frombuffer(index.encode(), dtype=np.uint8)}
+    for number, face in enumerate(faces.values()):
         arrays |= {f"shape{number}": face.looks.shape, f"texture{number}": face.looks.texture}
         arrays[f"other{number}"] = np.array([*face.looks.iris, face.born, face.tone], dtype=np.float64)
     with open_atomic(path, private=True) as stream:
@@ -48,13 +52,7 @@ def save_plan(plan: Plan, path: Path) -> None:
 
 
 def load_plan(path: Path) -> Plan:
-    """Return the plan that was kept.
-
-    Raises
-    ------
-    InputError
-        When it is damaged.
-    """
+    """Return the plan that was kept; an InputError says that it is damaged."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             index = json.loads(stored["index"].tobytes())
@@ -68,7 +66,7 @@ def load_plan(path: Path) -> Plan:
 
 
 def _plan_of(index: dict[str, Any], arrays: dict[str, Any]) -> Plan:
-    faces: list[Surrogate] = []
+    faces: list[Surrogate | None] = []
     while f"shape{len(faces)}" in arrays:
         number = len(faces)
         *iris, born, tone = arrays[f"other{number}"].tolist()
@@ -76,8 +74,7 @@ def _plan_of(index: dict[str, Any], arrays: dict[str, Any]) -> Plan:
         looks = Looks(arrays[f"shape{number}"], arrays[f"texture{number}"], (red, green, blue))
         faces.append(Surrogate(looks, born, tone))
     decisions = {
-        name: Decision(Treatment(treatment), None if number is None else faces[number], COVERS[cover], bool(instead))
-        for name, (treatment, number, cover, instead) in index["decisions"].items()
+        name: Decision(Treatment(treatment), None if number is None else faces[number], COVERS[cover], *others)
+        for name, (treatment, number, cover, *others) in index["decisions"].items()
     }
-    judge = None if index["judge"] is None else JudgeRecord(*index["judge"])
-    return Plan(decisions, index["groups"], index["likeness"], index["counted"], judge)
+    return Plan(decisions, None if index["judge"] is None else JudgeRecord(*index["judge"]))

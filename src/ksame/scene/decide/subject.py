@@ -21,18 +21,12 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What is known of a person from one frame.
+    """What is known of a person from one frame."""
 
-    Attributes
-    ----------
-    piece : Piece or Path
-        Or the file that holds it: those of thousands of people do not fit into memory.
-    embedding : ndarray of shape (d,)
-        Of the original, by the judging recogniser.
-    """
-
-    piece: Piece | Path
-    embedding: FloatArray
+    piece: Piece | Path  # or the file that holds it: those of thousands of people do not fit into memory
+    embedding: FloatArray  # (d,): of the original, by the judging recogniser
+    code: FloatArray  # (n_codes,): who they are in the face model, without expression; secret
+    tone: float  # logarithm of the brightness of the skin
 
     def load(self) -> Piece:
         """Return the piece, its pixels copied."""
@@ -49,28 +43,12 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """Somebody to be replaced.
-
-    Attributes
-    ----------
-    name : str
-    woman : bool
-    born : float
-        Year of birth as read from the face.
-    tone : float
-        Logarithm of the brightness of the skin.
-    code : ndarray of shape (n_codes,)
-        Who they are in the face model, without expression.
-    views : tuple of View
-        At least one.
-    confirmed : bool
-        Whether this is a person beyond doubt, so that others may be hidden among them and this one.
-    """
+    """Somebody to be replaced."""
 
     name: str
     woman: bool
-    born: float
-    tone: float
+    born: float  # year of birth as read from the face
+    tone: float  # as in the views, on average
     code: FloatArray
-    views: tuple[View, ...]
-    confirmed: bool = False
+    views: tuple[View, ...]  # at least one
+    confirmed: bool = False  # a person beyond doubt, so that others may be hidden among them and this one

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,36 +25,17 @@ from ksame.scene.decide.subject import Subject
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """People who share one face.
+    """People who share one face, by their place among the subjects."""
 
-    Attributes
-    ----------
-    members : tuple of int
-        Indices of subjects.
-    surrogate : Surrogate
-        Whom all members become.
-    likeness : tuple of float
-        Of each member to the surrogate in their views, as the judge sees it.
-    """
-
-    members: tuple[int, ...]
-    surrogate: Surrogate
-    likeness: tuple[float, ...]
+    surrogate: Surrogate  # whom all of them become
+    likeness: dict[int, float]  # of each to the surrogate in their views, as the judge sees it
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """People whose groups are searched for by themselves, wherever that is done.
+    """People whose groups are searched for by themselves, wherever that is done."""
 
-    Attributes
-    ----------
-    people : tuple of Subject
-        Of one gender.
-    k : int
-    seed : int
-    """
-
-    people: tuple[Subject, ...]
+    people: tuple[Subject, ...]  # of one gender
     k: int
     seed: int
 
@@ -79,17 +60,9 @@ def choose_surrogates(
 ) -> list[Group]:
     """Deal people out to groups of at least ``k`` and give every group a face.
 
-    Where a gender has fewer than ``2 k`` people, they make one group, which may be smaller than ``k``. The result does
-    not depend on the number of threads, nor on where blocks are searched.
-
-    Parameters
-    ----------
-    executor : Executor
-        Judges several pictures at a time; its tasks wait for nothing.
-    judged : bool
-        Whether the judge is asked; otherwise the first faces drawn are taken.
-    map_blocks : callable, optional
-        Searches blocks elsewhere; by default one after the other here.
+    Where a gender has fewer than ``2 k`` people, they make one group, which may be smaller than ``k``. Where the judge
+    is not asked, the first faces drawn are taken. The result does not depend on the number of threads of the executor,
+    which judges several pictures at a time, nor on where blocks are searched: here, unless there is ``map_blocks``.
     """
     parts = _blocks(subjects, k)
     seeds = rng.integers(2**63, size=len(parts)).tolist()
@@ -99,7 +72,7 @@ def choose_surrogates(
     else:
         found = [choose_in_block(block, judge, executor, judged=judged, progress=progress) for block in blocks]
     return [
-        replace(group, members=tuple(part[i] for i in group.members))
+        Group(group.surrogate, {part[i]: value for i, value in group.likeness.items()})
         for part, groups in zip(parts, found, strict=True)
         for group in groups
     ]
@@ -108,10 +81,9 @@ def choose_surrogates(
 def choose_in_block(
     block: Block, judge: Judge, executor: Executor, *, judged: bool = True, progress: Progress = silent
 ) -> list[Group]:
-    """Deal the people of one block out to groups; their members are indices into the block."""
-    search = _Search(list(block.people), block.k, judge, np.random.default_rng(block.seed), executor, progress)
-    groups = search.judged() if judged else search.first_drawn()
-    return [Group(tuple(group.likeness), group.face, tuple(group.likeness.values())) for group in groups]
+    """Deal the people of one block out to groups, by their place in the block."""
+    search = _Search(block.people, block.k, judge, np.random.default_rng(block.seed), executor, progress)
+    return search.judged() if judged else search.first_drawn()
 
 
 def _blocks(subjects: Sequence[Subject], k: int) -> list[list[int]]:
@@ -126,18 +98,10 @@ def _blocks(subjects: Sequence[Subject], k: int) -> list[list[int]]:
 
 
 @dataclass(eq=False)
-class _Shared:
-    """A face, and how much each of those who share it is recognised in it."""
-
-    face: Surrogate
-    likeness: dict[int, float]
-
-
-@dataclass(eq=False)
 class _Search:
     """The search for the faces of one block."""
 
-    people: list[Subject]
+    people: Sequence[Subject]
     k: int
     judge: Judge
     rng: np.random.Generator
@@ -148,12 +112,12 @@ class _Search:
     def n_groups(self) -> int:
         return max(1, len(self.people) // self.k)
 
-    def first_drawn(self) -> list[_Shared]:
+    def first_drawn(self) -> list[Group]:
         """Cut the block into groups in its order, and give each the first face drawn."""
         parts = [part.tolist() for part in np.array_split(np.arange(len(self.people)), self.n_groups)]
         return [self._shared(part, face) for part, face in zip(parts, self._draw(len(parts)), strict=True)]
 
-    def judged(self) -> list[_Shared]:
+    def judged(self) -> list[Group]:
         """Find a face for each group in which nobody is recognised, or the best of those that were tried."""
         drawn = self._draw(SEARCH.candidates * self.n_groups)
         cost = self._predicted_cost(drawn)
@@ -164,12 +128,12 @@ class _Search:
             members = np.flatnonzero(owner == number).tolist()
             spare = _by_cost(spare, cost, members)
             group = self._best(members, [drawn[j] for j in (first, *spare[: SEARCH.tries - 1])])
-            spare = [j for j in spare if drawn[j] is not group.face]
+            spare = [j for j in spare if drawn[j] is not group.surrogate]
             groups.append(self._with_more_candidates(group))
         self._move_recognised(groups)
         return [group for group in groups if group.likeness]
 
-    def _with_more_candidates(self, group: _Shared) -> _Shared:
+    def _with_more_candidates(self, group: Group) -> Group:
         """Draw again for a group as long as somebody is recognised in its best face; most faces are soon given up."""
         for _ in range(SEARCH.draws - 1):
             if not self._recognised(group):
@@ -177,7 +141,7 @@ class _Search:
             group = self._best(list(group.likeness), self._draw(SEARCH.candidates), group)
         return group
 
-    def _move_recognised(self, groups: list[_Shared]) -> None:
+    def _move_recognised(self, groups: list[Group]) -> None:
         """Move whoever is recognised in their group's face to a group in whose face they are not.
 
         Where their own group would fall below k, somebody of the other one takes their place, if they can. Where nobody
@@ -199,16 +163,16 @@ class _Search:
                     del other.likeness[replacement[0]]
                     group.likeness[replacement[0]] = replacement[1]
 
-    def _fitting(self, person: int, groups: Sequence[_Shared]) -> list[tuple[float, _Shared]]:
+    def _fitting(self, person: int, groups: Sequence[Group]) -> list[tuple[float, Group]]:
         """Return the groups in whose faces a person is not recognised, with the likeness, the lowest first."""
-        values = self.executor.map(lambda group: self._alike(person, group.face), groups)
+        values = self.executor.map(lambda group: self._alike(person, group.surrogate), groups)
         fitting = [(value, group) for value, group in zip(values, groups, strict=True) if value <= self.judge.limit]
         return sorted(fitting, key=lambda pair: pair[0])
 
-    def _replacement(self, group: _Shared, other: _Shared) -> tuple[int, float] | None:
+    def _replacement(self, group: Group, other: Group) -> tuple[int, float] | None:
         """Return who of another group is not recognised in this group's face, and their likeness."""
         for person in list(other.likeness)[: SEARCH.exchanges]:
-            value = self._alike(person, group.face)
+            value = self._alike(person, group.surrogate)
             if value <= self.judge.limit:
                 return person, value
         return None
@@ -218,7 +182,7 @@ class _Search:
         like = (self.people[int(self.rng.integers(len(self.people)))] for _ in range(count))
         return [draw_surrogate(person.woman, person.born, person.tone, self.rng) for person in like]
 
-    def _best(self, members: Sequence[int], faces: Sequence[Surrogate], best: _Shared | None = None) -> _Shared:
+    def _best(self, members: Sequence[int], faces: Sequence[Surrogate], best: Group | None = None) -> Group:
         """Return the first face in which no member is recognised, or the one in which the fewest are.
 
         Whoever is recognised in the best face so far is judged first: a face that does not help them is not better.
@@ -236,7 +200,7 @@ class _Search:
             raise ValueError("A group needs at least one candidate.")
         return best
 
-    def _better(self, face: Surrogate, hard: Sequence[int], others: Sequence[int]) -> _Shared | None:
+    def _better(self, face: Surrogate, hard: Sequence[int], others: Sequence[int]) -> Group | None:
         """Return a face with all members if fewer of them are recognised in it than are ``hard``."""
         group = self._shared(hard, face)
         for i in range(0, len(others) + 1, SEARCH.at_a_time):
@@ -245,15 +209,12 @@ class _Search:
             group.likeness.update(self._shared(others[i : i + SEARCH.at_a_time], face).likeness)
         return group if len(self._recognised(group)) < len(hard) else None
 
-    def _rank(self, group: _Shared) -> tuple[int, float]:
-        return len(self._recognised(group)), max(group.likeness.values())
-
-    def _recognised(self, group: _Shared) -> list[int]:
+    def _recognised(self, group: Group) -> list[int]:
         return [person for person, value in group.likeness.items() if value > self.judge.limit]
 
-    def _shared(self, members: Sequence[int], face: Surrogate) -> _Shared:
+    def _shared(self, members: Sequence[int], face: Surrogate) -> Group:
         values = self.executor.map(lambda person: self._alike(person, face), members)
-        return _Shared(face, dict(zip(members, values, strict=True)))
+        return Group(face, dict(zip(members, values, strict=True)))
 
     def _alike(self, person: int, face: Surrogate) -> float:
         return self.judge.likeness(self.people[person], face)

@@ -1,4 +1,4 @@
-"""Collect views of everyone from the frames, and read gender, age and skin tone from them."""
+"""Collect views of everyone from the frames, and read gender, age, skin tone and neutral shape."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import cv2
 import numpy as np
 
 from ksame.arrays import ByteArray, FloatArray
-from ksame.heads.head import EXPRESSION, Head, Region, expression_of
+from ksame.heads.head import EXPRESSION, Head, Region, expression_of, neutral_shape
 from ksame.heads.surrogate import tone_of
-from ksame.models import Recogniser, five_points
+from ksame.models import Mesh, Recogniser, Source, five_points
 from ksame.scene.decide.counting import PersonConfirmation
-from ksame.scene.decide.neutral import neutral_of
 from ksame.scene.decide.subject import Piece, Subject, View
 from ksame.scene.media import Frame
 from ksame.scene.track import People
@@ -29,41 +28,17 @@ _MAX_VIEWS = 6  # of one person over all files
 # Side above which the square of a view is reduced: recognisers look at 112 pixels. At 256, SFace's likeness of 30 heads
 # was nearer to that of the published picture (0.025 below it, correlation 0.89) than at 400 (0.033, 0.86).
 _MAX_SIDE = 256.0
+_SAMPLES = 7  # frames over which a neutral shape is averaged, by choice
+_FRONTAL = 30.0  # degrees of yaw within which a frame is good for an average, by choice
 _MARGIN = 0.75  # half of the piece that is cut out, in sides: half the diagonal of a tilted square is 0.71
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """What is read from a person's face, to find somebody like them.
-
-    Attributes
-    ----------
-    code : ndarray of shape (n_codes,)
-        Who they are in the face model, without expression; secret.
-    tone : float
-        Log brightness of the skin.
-    """
-
-    code: FloatArray
-    tone: float
-
-
-@dataclass(frozen=True, eq=False)
 class FileViews:
-    """What one photograph or recording shows of everyone in it.
+    """What one photograph or recording shows of everyone in it."""
 
-    Attributes
-    ----------
-    views : dict of person to tuple of View
-        People without a mesh have none.
-    readings : dict of person to list of Reading
-    confirmed : set of str
-        Who is a person beyond doubt.
-    """
-
-    views: dict[str, tuple[View, ...]]
-    readings: dict[str, list[Reading]]
-    confirmed: set[str]
+    views: dict[str, tuple[View, ...]]  # by person; people without a mesh have none
+    confirmed: set[str]  # who is a person beyond doubt
 
     def stored(self, folder: Path) -> FileViews:
         """Return the same with the pieces of all views in a folder."""
@@ -76,24 +51,16 @@ class FileViews:
 
 
 def collect_views(
-    frames: Iterable[Frame], cast: Tracks, recogniser: Recogniser, confirmation: PersonConfirmation
+    frames: Iterable[Frame], tracks: Tracks, recogniser: Recogniser, confirmation: PersonConfirmation
 ) -> FileViews:
-    """Take views of everyone and read gender, age and skin tone from them.
-
-    Parameters
-    ----------
-    frames : iterable of Frame
-        Gone through once, up to the last that is needed.
-    """
-    best = {person.name: person.best[:VIEWS_PER_FILE] for person in cast.people}
-    tracks = {track.number: track for track in cast.tracks}
-    neutrals = {number: neutral_of(tracks[number]) for pairs in best.values() for number, _ in pairs}
+    """Take views of everyone; frames are gone through once, up to the last that is needed."""
+    by_number = {track.number: track for track in tracks.tracks}
     due: dict[int, list[Track]] = defaultdict(list)
-    for pairs in best.values():
-        for number, index in pairs:
-            due[index].append(tracks[number])
+    for person in tracks.people:
+        for number, index in person.best[:VIEWS_PER_FILE]:
+            due[index].append(by_number[number])
+    neutrals = {track.number: neutral_of(track) for there in due.values() for track in there}
     views: dict[str, list[View]] = defaultdict(list)
-    readings: dict[str, list[Reading]] = defaultdict(list)
     confirmed: set[str] = set()
     last = max(due, default=-1)
     for frame in frames if due else ():
@@ -101,58 +68,72 @@ def collect_views(
             face, neutral = track.at(frame.index), neutrals[track.number]
             if face is None or face.mesh is None or neutral is None:
                 continue
-            views[track.person].append(_view(frame.pixels, face.mesh.points, neutral, recogniser))
-            readings[track.person].append(read(frame.pixels, face.mesh.points, face.mesh.blendshapes))
+            views[track.person].append(_view(frame.pixels, face.mesh, neutral, recogniser))
             if track.person not in confirmed and confirmation.confirms(frame.pixels, face):
                 confirmed.add(track.person)
         if frame.index >= last:
             break
-    return FileViews({name: tuple(taken) for name, taken in views.items()}, dict(readings), confirmed)
+    return FileViews({name: tuple(taken) for name, taken in views.items()}, confirmed)
 
 
-def read(pixels: ByteArray, points: FloatArray, blendshapes: FloatArray) -> Reading:
-    """Read who somebody is, without expression, from a mesh, (478, 3), in a frame."""
-    model = face_model()
-    rows = model.texture_of(pixels, points)
-    away = dict(zip(EXPRESSION, -expression_of(blendshapes), strict=True))
-    code = model.moved(model.encode(points * [1.0, 1.0, -1.0], rows)[None], away)[0]
-    return Reading(code, tone_of(255 * model.warp.image(rows)))
-
-
-def subjects_of(files: Sequence[FileViews], everyone: People) -> list[Subject]:
-    """Gather views and codes of everyone over all files of a batch, in its order."""
+def subjects_of(files: Sequence[FileViews], people: People) -> list[Subject]:
+    """Gather the views of everyone over all files of a batch, and read gender, age and skin tone from them."""
     model = face_model()
     subjects = []
-    for name in everyone.people:
-        views: list[View] = []
-        readings: list[Reading] = []
-        confirmed = False
-        for number, local in everyone.keys(name):
-            views += files[number].views.get(local, ())
-            readings += files[number].readings.get(local, ())
-            confirmed |= local in files[number].confirmed
+    for name in people.ordered:
+        places = people.keys(name)
+        views = [view for number, local in places for view in files[number].views.get(local, ())]
         if views:
-            code = np.mean([reading.code for reading in readings], axis=0)
+            code = np.mean([view.code for view in views], axis=0)
             woman = bool(genders(model, code[None])[0] == "F")
             born = float(model.predicted(code[None], "born")[0])
-            tone = float(np.mean([reading.tone for reading in readings]))
-            confirmed &= name not in everyone.unmatched | everyone.unconfirmed
+            tone = float(np.mean([view.tone for view in views]))
+            confirmed = any(local in files[number].confirmed for number, local in places)
+            confirmed &= name not in people.unmatched | people.unconfirmed
             subjects.append(Subject(name, woman, born, tone, code, tuple(views[:_MAX_VIEWS]), confirmed))
     return subjects
 
 
-def _view(pixels: ByteArray, mesh: FloatArray, neutral: FloatArray, recogniser: Recogniser) -> View:
+def neutral_of(track: Track) -> FloatArray | None:
+    """Return the neutral shape, (478, 3), of whoever a track shows, by its meshes alone; None without a mesh.
+
+    It is the average over frames in which the face is seen well, each without its expression.
+    """
+    good = track.poses.any(axis=1)  # as good as asking for meshes, without reading them all
+    frontal = good & (abs(track.poses[:, 0]) < _FRONTAL) & (track.source == Source.DETECTED)
+    rows = np.flatnonzero(frontal if frontal.any() else good)
+    if not len(rows):
+        return None
+    if len(rows) > _SAMPLES:
+        rows = rows[np.linspace(0, len(rows) - 1, _SAMPLES).round().astype(int)]
+    shapes = [
+        neutral_shape(Head.of(np.asarray(track.points[row], np.float64)).aligned, expression_of(track.blendshapes[row]))
+        for row in rows
+    ]
+    return np.asarray(np.mean(shapes, axis=0))
+
+
+def read(pixels: ByteArray, mesh: Mesh) -> tuple[FloatArray, float]:
+    """Read code, (n_codes,), and tone of somebody from a mesh in a frame; see :class:`View`."""
+    model = face_model()
+    rows = model.texture_of(pixels, mesh.points)
+    away = dict(zip(EXPRESSION, -expression_of(mesh.blendshapes), strict=True))
+    code = model.moved(model.encode(mesh.points * [1.0, 1.0, -1.0], rows)[None], away)[0]
+    return code, tone_of(255 * model.warp.image(rows))
+
+
+def _view(pixels: ByteArray, mesh: Mesh, neutral: FloatArray, recogniser: Recogniser) -> View:
     """Cut the square about a head out of a frame, reduced where it is large."""
-    region = Region.of(Head.of(mesh), neutral)
+    region = Region.of(Head.of(mesh.points), neutral)
     centre, half = region.outline.mean(axis=0), _MARGIN * region.side
     low = np.floor(centre - half).astype(int).clip(0)
     high = np.ceil(centre + half).astype(int) + 1
     part = pixels[low[1] : high[1], low[0] : high[0]]
-    points = mesh - [*low, 0.0]
+    points = mesh.points - [*low, 0.0]
     factor = _MAX_SIDE / region.side
     if factor < 1:
         size = tuple(max(1, round(side * factor)) for side in part.shape[1::-1])
         part = np.asarray(cv2.resize(part, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
         points = points * factor
     piece = Piece(np.ascontiguousarray(part), points, neutral)
-    return View(piece, recogniser.embed(part, five_points(points)))
+    return View(piece, recogniser.embed(part, five_points(points)), *read(pixels, mesh))

@@ -5,9 +5,9 @@ Only touched pixels go through RGB and back. The rest of the planes is that of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import cv2
 import numpy as np
@@ -16,6 +16,7 @@ from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
 from ksame.pictures import Pixels, orient
+from ksame.scene.media.planes import Window, coarser, plane_steps, plane_values
 from ksame.scene.media.source import ColourSpace, Media
 
 _GRID = 16
@@ -29,7 +30,6 @@ class OutputFrame:
     pixels: Pixels
     native: VideoFrame | None = None
     touched: NDArray[np.bool_] | None = None
-    window: tuple[slice, slice] | None = None  # of the frame, where the pixels and what is touched are a part only
 
 
 class FrameConverter:
@@ -44,31 +44,31 @@ class FrameConverter:
         self._from_rgb = VideoReformatter()
         self._from_native = VideoReformatter()
 
-    def needed(self, frame: OutputFrame) -> OutputFrame:
-        """Return what is needed of a frame, copied: frames that wait for the encoder take less memory."""
-        if frame.native is None or frame.touched is None or self._colours is None or self._source is None:
-            return OutputFrame(frame.pixels)
-        window = _window(frame.touched)
-        return OutputFrame(frame.pixels[window].copy(), frame.native, frame.touched[window].copy(), window)
+    def prepare(self, frame: OutputFrame) -> Callable[[], VideoFrame]:
+        """Return what makes the frame to be encoded; it holds little while it waits: copies of what is needed."""
+        native, touched = frame.native, frame.touched
+        if native is None or touched is None or self._colours is None or self._source is None:
+            return partial(self._converted_rgb, frame.pixels)
+        window = _window(touched)
+        decoded = partial(reformat, self._from_native, native, self._pixel_format, self._source, self._colours)
+        return partial(self._merged, decoded, frame.pixels[window].copy(), touched[window].copy(), window)
 
-    def convert(self, frame: OutputFrame) -> VideoFrame:
-        """Return the frame to be encoded, of one that :meth:`needed` returned."""
-        if frame.native is None or frame.touched is None or frame.window is None or self._source is None:
-            return self._converted_rgb(frame.pixels)
-        changed = self._converted_rgb(frame.pixels) if frame.pixels.size else None
-        source = reformat(
-            self._from_native, frame.native, self._pixel_format, self._source, self._colours or self._source
-        )
+    def _merged(
+        self,
+        decoded: Callable[[], VideoFrame],
+        pixels: Pixels,
+        touched: NDArray[np.bool_],
+        window: Window,
+    ) -> VideoFrame:
+        """Return a decoded frame in which the touched pixels of a window are others."""
+        source, changed = decoded(), self._converted_rgb(pixels) if pixels.size else None
         merged = VideoFrame(*self._size, self._pixel_format)
         for number in range(len(merged.planes)):
             values = plane_values(merged, number)
             values[:] = orient(plane_values(source, number), self._orientation)
             if changed is not None:
-                steps = [-(-length // there) for length, there in zip(self._size[::-1], values.shape, strict=True)]
-                places = (slice(w.start // n, -(-w.stop // n)) for w, n in zip(frame.window, steps, strict=True))
-                part = values[tuple(places)]
-                where = _subsampled(frame.touched, part.shape, steps)
-                np.copyto(part, plane_values(changed, number), where=where)
+                place, where = coarser((window, touched), plane_steps(self._size[::-1], values.shape))
+                np.copyto(values[place], plane_values(changed, number), where=where)
         return merged
 
     def _converted_rgb(self, pixels: Pixels) -> VideoFrame:
@@ -99,15 +99,7 @@ def reformat(
     )
 
 
-def plane_values(frame: VideoFrame, number: int) -> NDArray[Any]:
-    """Return the values of a plane, (height, width), as a view."""
-    plane = frame.planes[number]
-    rows = np.frombuffer(memoryview(plane), dtype=np.uint8)[: plane.line_size * plane.height]
-    dtype = np.uint16 if frame.format.components[0].bits > 8 else np.uint8
-    return rows.reshape(plane.height, plane.line_size).view(dtype)[:, : plane.width]
-
-
-def _window(touched: NDArray[np.bool_]) -> tuple[slice, slice]:
+def _window(touched: NDArray[np.bool_]) -> Window:
     """Return the part of a picture with all touched pixels, and some round it; an empty one where there are none.
 
     It begins where values of all planes do, and colours that are spread over neighbours are spread as in the whole.
@@ -121,13 +113,3 @@ def _window(touched: NDArray[np.bool_]) -> tuple[slice, slice]:
         for low, high, length in zip(first, last, touched.shape, strict=True)
     )
     return rows, columns
-
-
-def _subsampled(touched: NDArray[np.bool_], shape: tuple[int, ...], steps: Sequence[int]) -> NDArray[np.bool_]:
-    """Return which values of a plane belong to a touched pixel; a plane may have half as many rows and columns."""
-    if steps == [1, 1]:
-        return touched
-    padding = [(0, shape[axis] * steps[axis] - touched.shape[axis]) for axis in (0, 1)]
-    padded = np.pad(touched, padding) if any(after for _, after in padding) else touched
-    columns = np.logical_or.reduce([padded[:, i :: steps[1]] for i in range(steps[1])])
-    return np.asarray(np.logical_or.reduce([columns[i :: steps[0]] for i in range(steps[0])]))

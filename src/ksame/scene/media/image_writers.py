@@ -62,10 +62,6 @@ class PhotographWriter:
             pixels = _with_extras(pixels, self._frame.touched, self._extras.deep if self._deep else None, alpha)
         save_picture(pixels, path, self._format, self._quality, self._exif, self._extras.jpeg)
 
-    def abandon(self) -> None:
-        """Forget the picture."""
-        self._frame = None
-
 
 class ImageSequenceWriter:
     """Writes a folder of numbered pictures; those that stand in the work folder already are kept."""
@@ -98,9 +94,6 @@ class ImageSequenceWriter:
                 os.link(file, path / file.name)
             except OSError:
                 shutil.copyfile(file, path / file.name)
-
-    def abandon(self) -> None:
-        """Do nothing: nothing is open."""
 
 
 def _with_extras(

@@ -58,7 +58,7 @@ class Output:
         self._force = force
         self._ended = False
         check_destination(media, self._destination, encoding, force=force)
-        with _output_errors(self._destination):
+        with output_errors(self._destination):
             _try_writing(self._destination, self._temporary)
             work.prepare(media, self._destination, encoding)
             self._writer = _writer(media, self._destination, encoding, work, voice)
@@ -95,7 +95,7 @@ class Output:
                 f"Frame {self.next_frame}: expected uint8 of shape {(height, width, 3)}, "
                 f"got {pixels.dtype} of shape {pixels.shape}."
             )
-        with _output_errors(self._destination):
+        with output_errors(self._destination):
             self._writer.write(OutputFrame(pixels, native, touched))
 
     def finish(self) -> None:
@@ -103,14 +103,14 @@ class Output:
         expected = self._media.n_frames
         if self._media.exact and self.next_frame != expected:
             raise OutputError(f"{self._destination}: {self.next_frame} of {expected} frames were written.")
-        with _output_errors(self._destination):
+        with output_errors(self._destination):
             try:
                 self._writer.finish(self._temporary)
                 settle(self._temporary)
                 _check_free(self._destination, force=self._force)
                 take_place(self._temporary, self._destination)
             except BaseException:
-                _remove(self._temporary)
+                remove(self._temporary)
                 raise
             self._ended = True
             shutil.rmtree(self._work, ignore_errors=True)
@@ -118,8 +118,9 @@ class Output:
     def abandon(self) -> None:
         """Stop; only the folder with the work in progress stays."""
         self._ended = True
-        self._writer.abandon()
-        _remove(self._temporary)
+        if isinstance(self._writer, VideoWriter):  # the others have nothing open
+            self._writer.abandon()
+        remove(self._temporary)
 
 
 @contextmanager
@@ -130,7 +131,7 @@ def open_part(
 
     An :class:`Output` that is opened for the same goes on with them; until then several parts may be written at once.
     """
-    with _output_errors(destination):
+    with output_errors(destination):
         work.prepare(media, destination, encoding)
         writer = VideoWriter(media, encoding, destination, work, part=part)
         try:
@@ -196,23 +197,19 @@ def _part(destination: Path) -> Path:
 
 def remove_part(destination: Path) -> None:
     """Remove what a process that was killed left of an output that nobody will write."""
-    _remove(_part(destination))
-
-
-def take_back(destination: Path) -> None:
-    """Remove an output that must not be published after all."""
-    _remove(destination)
+    remove(_part(destination))
 
 
 def _try_writing(destination: Path, temporary: Path) -> None:
     if not destination.parent.is_dir():
         raise OutputError(f"{destination}: the folder {destination.parent} does not exist. Make it first.")
-    _remove(temporary)
+    remove(temporary)
     temporary.touch(exist_ok=False)
     temporary.unlink()
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Remove a file or folder, where there is one."""
     if path.is_dir():
         shutil.rmtree(path)
     else:
@@ -220,7 +217,7 @@ def _remove(path: Path) -> None:
 
 
 @contextmanager
-def _output_errors(destination: Path) -> Iterator[None]:
+def output_errors(destination: Path) -> Iterator[None]:
     """Turn what the disk and the encoders say into an :class:`OutputError`."""
     try:
         yield

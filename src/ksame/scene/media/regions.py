@@ -19,13 +19,6 @@ Box: TypeAlias = "tuple[float, float, float, float]"
 class MovingRegion:
     """A rectangle that is filled from the first to the last of some times, and moves straight between them.
 
-    Attributes
-    ----------
-    times : tuple of float
-        Rising, in seconds; at least two.
-    boxes : tuple of Box
-        Where it is then.
-
     Examples
     --------
     >>> plate = MovingRegion((5.0, 7.0), ((20, 40, 200, 100), (60, 40, 200, 100)))
@@ -34,8 +27,8 @@ class MovingRegion:
     >>> plate.at(8.0)
     """
 
-    times: tuple[float, ...]
-    boxes: tuple[Box, ...]
+    times: tuple[float, ...]  # rising, in seconds; at least two
+    boxes: tuple[Box, ...]  # where it is then
 
     def __post_init__(self) -> None:
         if len(self.times) != len(self.boxes) or len(self.times) < 2:
@@ -61,15 +54,20 @@ def boxes_at(regions: Iterable[Region], time: float) -> list[Box]:
     return [box for box in found if box is not None]
 
 
+def touches(box: Box, size: tuple[int, int]) -> bool:
+    """Tell whether any of a box lies in a picture of a size, (width, height)."""
+    x, y, width, height = box
+    return x < size[0] and y < size[1] and x + width > 0 and y + height > 0
+
+
 def check_region(region: Region, what: str, size: tuple[int, int], duration: float | None) -> None:
     """Refuse a rectangle that has no effect on a picture of a size, or on a recording of a duration in seconds."""
     boxes = region.boxes if isinstance(region, MovingRegion) else (region,)
-    width, height = size
-    if not any(x < width and y < height and x + w > 0 and y + h > 0 for x, y, w, h in boxes):
+    if not any(touches(box, size) for box in boxes):
         told = "..".join(",".join(f"{value:g}" for value in box) for box in boxes)
         raise UsageError(
-            f"{what}: the --region {told} lies outside its picture of {width}x{height} pixels. Correct it, or work on "
-            "this file apart."
+            f"{what}: the --region {told} lies outside its picture of {size[0]}x{size[1]} pixels. Correct it, or work "
+            "on this file apart."
         )
     if isinstance(region, MovingRegion) and duration is None:
         raise UsageError(f"{what}: a photograph has no times. Name the --region without them.")

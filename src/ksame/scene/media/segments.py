@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -117,7 +117,7 @@ class Segments:
         self.next_frame = self._first * self._length + sum(len(segment.timestamps) for segment in self)
         self._converter = FrameConverter(media, settings.pixel_format, settings.colours)
         self._encoder: _SegmentEncoder | None = None
-        self._thread: EncoderThread[tuple[OutputFrame, Timestamp]] | None = None
+        self._thread: EncoderThread[tuple[Callable[[], VideoFrame], Timestamp]] | None = None
 
     def __iter__(self) -> Iterator[Segment]:
         for number in range(self._first, self._n_complete):
@@ -148,14 +148,14 @@ class Segments:
         timestamp = self._media.timestamp(self.next_frame)
         if self._thread is None:
             self._thread = EncoderThread(self._encode, queue_length(self._media.size))
-        self._thread.put((self._converter.needed(frame), timestamp))
+        self._thread.put((self._converter.prepare(frame), timestamp))
         self.next_frame += 1
 
-    def _encode(self, item: tuple[OutputFrame, Timestamp]) -> None:
+    def _encode(self, item: tuple[Callable[[], VideoFrame], Timestamp]) -> None:
         if self._encoder is None:
             self._encoder = _SegmentEncoder(self._file(self._n_complete, ".nut"), self._media, self.settings)
-        frame, timestamp = item
-        self._encoder.encode(self._converter.convert(frame), timestamp)
+        make_frame, timestamp = item
+        self._encoder.encode(make_frame(), timestamp)
         if len(self._encoder.timestamps) == self._length:
             self._complete(self._encoder)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -33,6 +33,23 @@ class Frame:
     time: float  # in seconds, as the file tells it
     pixels: Pixels
     native: VideoFrame | None = None  # as it was decoded, with all its bits
+
+
+class Frames(Iterator[Frame]):
+    """Frames in order, with a hint for progress of how many there are. Close it where not all are wanted."""
+
+    def __init__(self, frames: Generator[Frame, None, None], n_expected: int) -> None:
+        self._frames, self._n_expected = frames, n_expected
+
+    def __next__(self) -> Frame:
+        return next(self._frames)
+
+    def __length_hint__(self) -> int:
+        return self._n_expected
+
+    def close(self) -> None:
+        """Decode no more."""
+        self._frames.close()
 
 
 @dataclass(frozen=True)
@@ -133,12 +150,15 @@ class Media(ABC):
             raise InputError(f"{self.path}: frame {index} has not been read yet, so that its time is not known.")
         return Timestamp(self._pts[index], self._durations[index])
 
-    def frames(self, start: int = 0) -> Generator[Frame, None, None]:
-        """Yield the frames from number ``start`` on, in constant memory.
+    def frames(self, start: int = 0) -> Frames:
+        """Return the frames from number ``start`` on, in constant memory.
 
         Frames before ``start`` are decoded and passed over, so that what follows is the same as without them.
         A frame that cannot be decoded raises an :class:`InputError`.
         """
+        return Frames(self._frames(start), max(0, self.n_frames - start))
+
+    def _frames(self, start: int) -> Generator[Frame, None, None]:
         index = 0
         with closing(prefetch(self._decode(start), queue_length(self.size))) as decoded:
             for timestamp, pixels, native in decoded:

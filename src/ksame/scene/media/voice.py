@@ -54,16 +54,7 @@ class Voice:
 
 
 class VoiceShifter:
-    """Sound in, as many samples out: :meth:`push` and, at the end, :meth:`flush`.
-
-    Parameters
-    ----------
-    voice : Voice
-    rate : int
-        Samples per second.
-    channels : int
-        Each is shifted by itself.
-    """
+    """Sound of a rate in samples per second in, as many samples out: :meth:`push` and, at the end, :meth:`flush`."""
 
     def __init__(self, voice: Voice, rate: int, channels: int) -> None:
         self._pitch = voice.pitch

@@ -1,6 +1,5 @@
 """Sealing what is hidden: films of regions per person, in a vault from which one person can be brought back."""
 
-from ksame.scene.sealing.keys import new_keys
 from ksame.scene.sealing.sealer import Originals, Piece, Sealer, pieces_in
 
-__all__ = ["Originals", "Piece", "Sealer", "new_keys", "pieces_in"]
+__all__ = ["Originals", "Piece", "Sealer", "pieces_in"]

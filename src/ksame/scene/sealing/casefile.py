@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from random import SystemRandom
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -14,9 +16,8 @@ from ksame.heads.surrogate import Surrogate
 from ksame.privacy.documents import Document, Record
 from ksame.scene.linkage import LinkedPerson, SceneLinkage
 from ksame.scene.result import JobResult
-from ksame.scene.sealing.keys import stored_wrap
-from ksame.vault import Recipients, Sealed, Vault, write_vault
-from ksame.vault.container import LINK_TABLE
+from ksame.vault import Entry, Recipients, Sealed, Vault, new_identity, write_vault
+from ksame.vault.container import LINK_TABLE, wrap
 
 
 class SurrogateRecord(Record):
@@ -48,17 +49,26 @@ class PersonRecord(Document):
     films: tuple[FilmRecord, ...]
 
 
+def new_keys(people: Iterable[str], recipients: Recipients) -> dict[str, dict[str, Any]]:
+    """Make a key for each person and for the link table, and wrap it at once.
+
+    Returned is, for JSON, the public key and the secret one wrapped for the recipients: all that is kept of it.
+    """
+    keys = {}
+    for name in (LINK_TABLE, *people):
+        identity = new_identity()
+        wrapped = wrap(identity, name, recipients)
+        entry, data = wrapped.entry.model_dump(), b64encode(wrapped.read()).decode()
+        keys[name] = {"recipient": identity.recipient, "entry": entry, "wrapped": data}
+    return keys
+
+
 def seal_case(
     path: Path, result: JobResult, linkage: SceneLinkage, folder: Path, recipients: Recipients, *, again: bool = False
 ) -> str:
-    """Write the vault of a job, and return its root.
+    """Write the vault of a job, and return its root; outputs are named from the ``folder`` of the certificate.
 
-    Parameters
-    ----------
-    folder : Path
-        That of the certificate: outputs are named from there.
-    again : bool
-        A vault of the same release may be there: a resumed run has written it before.
+    With ``again``, a vault of the same release may be there: a resumed run has written it before.
     """
     if again and path.exists() and Vault.read(path).index.release != linkage.release_digest:
         raise UsageError(f"{path} exists; a vault is never overwritten. Choose another name.")
@@ -86,7 +96,8 @@ def seal_case(
             films=tuple(films[person.name]),
         )
         entries.append(_record(record.model_dump_json(by_alias=True).encode(), public[person.name]))
-    entries += [stored_wrap(result.keys[name]) for name in owners]
+    wraps = [result.keys[name] for name in owners]
+    entries += [Sealed(Entry(**each["entry"]), b64decode(each["wrapped"])) for each in wraps]
     SystemRandom().shuffle(entries)  # their order tells nothing
     files = {
         (done.output.parent.relative_to(folder) / name).as_posix(): digest

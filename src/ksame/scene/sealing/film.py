@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ksame.errors import InputError
 from ksame.privacy.documents import Record, read_document
-from ksame.scene.media.conversion import plane_values
+from ksame.scene.media.planes import coarser_window, plane_steps, plane_values
 from ksame.scene.sealing.fixes import FixReader, FixWriter
 
 Planes = list[NDArray[Any]]
@@ -53,7 +53,7 @@ def _encoder(pixel_format: str) -> tuple[str, str, dict[str, str]]:
     return "ffv1", "ffv1", {"level": "3", "threads": "1"}
 
 
-class _Head(Record):
+class FilmHead(Record):
     """What a film says of itself."""
 
     first: int
@@ -79,9 +79,8 @@ def blocks_shape(planes: Planes) -> tuple[int, int]:
 
 def on_plane(blocks: Blocks, shape: tuple[int, ...], size: tuple[int, int]) -> Blocks:
     """Return the values of a plane of ``shape`` that blocks mean; ``size`` is the coarsest plane's."""
-    steps = [-(-shape[axis] // size[axis]) for axis in (0, 1)]
     mask = blocks
-    for axis, step in enumerate(steps):
+    for axis, step in enumerate(plane_steps(shape, size)):
         mask = mask if step == 1 else mask.repeat(step, axis)
     return mask[: shape[0], : shape[1]]
 
@@ -96,23 +95,20 @@ class Window:
     right: int
 
     @classmethod
-    def about(cls, blocks: Blocks, step: tuple[int, int], size: tuple[int, int]) -> Window:
+    def about(cls, blocks: Blocks, size: tuple[int, int]) -> Window:
         """Return the window about a mask, with room for it to move; ``size`` is (height, width)."""
         ends = []
-        for axis in (0, 1):
+        for axis, step in enumerate(plane_steps(size, blocks.shape)):
             there = np.flatnonzero(blocks.any(axis=1 - axis))
-            low, high = int(there[0]) * step[axis], (int(there[-1]) + 1) * step[axis]
+            low, high = int(there[0]) * step, (int(there[-1]) + 1) * step
             room = high - low
             ends.append((max(0, low - room) // _GRID * _GRID, min(size[axis], -(-(high + room) // _GRID) * _GRID)))
         return cls(ends[0][0], ends[1][0], ends[0][1], ends[1][1])
 
     def slices(self, shape: tuple[int, ...], size: tuple[int, int]) -> tuple[slice, slice]:
         """Return the window in a plane of ``shape``, in a picture of ``size``."""
-        steps = [-(-size[axis] // shape[axis]) for axis in (0, 1)]
-        return (
-            slice(self.top // steps[0], -(-self.bottom // steps[0])),
-            slice(self.left // steps[1], -(-self.right // steps[1])),
-        )
+        whole = slice(self.top, self.bottom), slice(self.left, self.right)
+        return coarser_window(whole, plane_steps(size, shape))
 
     def holds(self, blocks: Blocks, size: tuple[int, int]) -> bool:
         """Tell whether all of a mask lies in the window."""
@@ -186,7 +182,7 @@ class FilmWriter:
         masks = lzma.compress(b"".join(self._changes), preset=6)
         film = b"".join(struct.pack("<I", len(data)) + data for data in self._packets)
         parts = [masks, *self._fixes.finish(), film]
-        head = _Head(
+        head = FilmHead(
             first=self.first,
             count=len(self._changes),
             window=(self.window.top, self.window.left, self.window.bottom, self.window.right),
@@ -201,50 +197,42 @@ class FilmWriter:
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """A film that was opened.
+    """A film that was opened."""
 
-    Attributes
-    ----------
-    first, count : int
-        Frames.
-    window : Window
-    pixel_format : str
-    """
+    head: FilmHead
+    parts: tuple[bytes, ...]  # masks, gaps between values that are off, what of them is missing, packets
 
-    first: int
-    count: int
-    window: Window
-    pixel_format: str
-    _head: _Head
-    _parts: tuple[bytes, bytes, bytes, bytes]
+    @property
+    def window(self) -> Window:
+        """Where in the frames it lies."""
+        return Window(*self.head.window)
 
     @classmethod
     def read(cls, data: bytes) -> Film:
         """Read a film."""
         line, _, rest = data.removeprefix(_MAGIC).partition(b"\n")
-        head = read_document(_Head, line, "a film of a vault")
+        head = read_document(FilmHead, line, "a film of a vault")
         starts = np.cumsum([0, *head.sizes]).tolist()
         if not data.startswith(_MAGIC) or len(rest) != starts[-1]:
             raise InputError("not a film of a vault")
-        masks, gaps, values, film = (rest[a:b] for a, b in pairwise(starts))
-        return cls(head.first, head.count, Window(*head.window), head.pixel_format, head, (masks, gaps, values, film))
+        return cls(head, tuple(rest[a:b] for a, b in pairwise(starts)))
 
     def frames(self, shapes: Sequence[tuple[int, ...]]) -> Iterator[tuple[list[NDArray[Any]], Blocks]]:
         """Yield the values in the window of each frame, and the mask of those that are meant.
 
         ``shapes`` are those of the planes of a whole frame, the finest first.
         """
-        size = (shapes[0][0], shapes[0][1])
-        rows, columns = self.window.slices(shapes[-1], size)
+        size, window = (shapes[0][0], shapes[0][1]), self.window
+        rows, columns = window.slices(shapes[-1], size)
         coarse = (rows.stop - rows.start, columns.stop - columns.start)
-        packed = np.frombuffer(lzma.decompress(self._parts[0]), np.uint8).reshape(self.count, -1)
-        fixes = FixReader(self._parts[1], self._parts[2])
+        packed = np.frombuffer(lzma.decompress(self.parts[0]), np.uint8).reshape(self.head.count, -1)
+        fixes = FixReader(self.parts[1], self.parts[2])
         mask = np.zeros(coarse, dtype=bool)
         for row, frame in zip(packed, self._decoded(), strict=True):
             mask = mask ^ np.unpackbits(row, count=mask.size).reshape(coarse).astype(bool)
             planes = []
-            for shape, found in zip(shapes, _decoded(frame, self.pixel_format), strict=True):
-                part = self.window.slices(shape, size)
+            for shape, found in zip(shapes, _decoded(frame, self.head.pixel_format), strict=True):
+                part = window.slices(shape, size)
                 plane = found[: part[0].stop - part[0].start, : part[1].stop - part[1].start].copy()
                 meant = on_plane(mask, plane.shape, coarse)
                 plane[meant] = fixes.apply(plane[meant])
@@ -252,13 +240,13 @@ class Film:
             yield planes, mask
 
     def _decoded(self) -> Iterator[VideoFrame]:
+        head, packets, at = self.head, self.parts[3], 0
         size = _coded_size(self.window)
-        decoder = _decoder(self._head.decoder, size, self.pixel_format, b64decode(self._head.extradata))
-        at, film = 0, self._parts[3]
-        while at < len(film):
-            (size,) = struct.unpack_from("<I", film, at)
-            yield from decoder.decode(Packet(film[at + 4 : at + 4 + size]))
-            at += 4 + size
+        decoder = _decoder(head.decoder, size, head.pixel_format, b64decode(head.extradata))
+        while at < len(packets):
+            (length,) = struct.unpack_from("<I", packets, at)
+            yield from decoder.decode(Packet(packets[at + 4 : at + 4 + length]))
+            at += 4 + length
         yield from decoder.decode(None)
 
 
@@ -287,11 +275,7 @@ def _decoder(name: str, size: tuple[int, int], pixel_format: str, extradata: byt
 
 def _picture(frame: VideoFrame) -> Planes:
     """Return the values of a frame that was made here; packed RGB as one plane of (height, width, 3)."""
-    if frame.format.name != RGB:
-        return planes_of(frame)
-    plane = frame.planes[0]
-    rows = np.frombuffer(memoryview(plane), dtype=np.uint8)[: plane.line_size * plane.height]
-    return [rows.reshape(plane.height, plane.line_size)[:, : 3 * plane.width].reshape(plane.height, plane.width, 3)]
+    return [plane_values(frame, channels=3)] if frame.format.name == RGB else planes_of(frame)
 
 
 def _decoded(frame: VideoFrame, pixel_format: str) -> Planes:

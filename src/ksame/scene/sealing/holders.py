@@ -5,15 +5,15 @@ What two people share opens only with the keys of both, so that opening one of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ksame.errors import OutputError
 from ksame.scene.media import Frame
+from ksame.scene.media.planes import Part, coarser, plane_steps
 from ksame.scene.render import Renderer, filled_parts, owned_parts
-from ksame.scene.render.changed import Part
 from ksame.scene.sealing.film import Blocks
 from ksame.scene.track.tracks import in_order
 
@@ -29,32 +29,24 @@ def holders_in(
 ) -> dict[Holders, Blocks]:
     """Return the blocks of a frame by who holds them; each block has one set of holders, or none.
 
-    Parameters
-    ----------
-    touched : ndarray of shape (height, width), optional
-        What was changed; without it, all that may have been changed is held.
-    size : (int, int)
-        Rows and columns of blocks: those of the coarsest plane.
-    names : mapping of name in the file to name in the batch
-
-    Raises
-    ------
-    OutputError
-        When a pixel was changed that nobody would hold: it could never be restored.
+    ``touched``, (height, width), is what was changed; without it, all that may have been changed is held. There are as
+    many blocks as values in the coarsest plane, whose ``size`` is given. ``names`` are from the file to the batch.
+    Raises OutputError when a pixel was changed that nobody would hold: it could never be restored.
     """
     shape = frame.pixels.shape[:2]
-    steps = (-(-shape[0] // size[0]), -(-shape[1] // size[1]))
+    steps = plane_steps(shape, size)
     labels = np.zeros(size, dtype=np.int32)
     sets: list[Holders] = [()]
-    for person, part in owned_parts(renderer, frame):
-        _add(labels, sets, names[person], _blocks(part, touched, steps))
+    for person, (window, mask) in owned_parts(renderer, frame):
+        held = mask if touched is None else mask & touched[window]
+        _add(labels, sets, names[person], coarser((window, held), steps))
     filled = np.zeros(size, dtype=bool)
     for part in filled_parts(shape, renderer.plan(frame.index, frame.time).filled):
-        window, blocks = _blocks(part, None, steps)
+        window, blocks = coarser(part, steps)
         filled[window] |= blocks
     labels[filled] = 0
     if touched is not None:
-        _, changed = _blocks(((slice(0, shape[0]), slice(0, shape[1])), touched), None, steps)
+        _, changed = coarser(((slice(0, shape[0]), slice(0, shape[1])), touched), steps)
         if (changed & (labels == 0) & ~filled).any():
             raise OutputError(
                 f"Frame {frame.index}: pixels were changed that the vault would not hold. Nothing is kept."
@@ -73,26 +65,3 @@ def _add(labels: NDArray[np.int32], sets: list[Holders], name: str, part: Part) 
         if both not in sets:
             sets.append(both)
         there[blocks & (there == label)] = sets.index(both)
-
-
-def _blocks(part: Part, touched: NDArray[np.bool_] | None, steps: Sequence[int]) -> Part:
-    """Return the blocks that some pixels of a window lie in."""
-    (rows, columns), mask = part
-    if touched is not None:
-        mask = mask & touched[rows, columns]
-    if list(steps) == [1, 1]:
-        return (rows, columns), mask
-    window = tuple(
-        slice(each.start // step, -(-each.stop // step)) for each, step in zip((rows, columns), steps, strict=True)
-    )
-    padded = np.zeros([(each.stop - each.start) * step for each, step in zip(window, steps, strict=True)], dtype=bool)
-    top, left = rows.start - window[0].start * steps[0], columns.start - window[1].start * steps[1]
-    padded[top : top + mask.shape[0], left : left + mask.shape[1]] = mask
-    height, width = (length // step for length, step in zip(padded.shape, steps, strict=True))
-    return (window[0], window[1]), np.asarray(padded.reshape(height, steps[0], width, steps[1]).any(axis=(1, 3)))
-
-
-def opened(holders: Iterable[Holders], people: Iterable[str]) -> Iterator[Holders]:
-    """Yield the sets of holders who are all among these people."""
-    known = set(people)
-    return (each for each in holders if set(each) <= known)

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from ksame.privacy.documents import read_document
 from ksame.progress import Progress, silent
 from ksame.scene.media import EncoderConfig, Frame, Media, Output, WorkFolder, open_media
 from ksame.scene.media.encoding import CONTAINERS, video_settings
+from ksame.scene.paths import require_folder
 from ksame.scene.sealing.casefile import FilmRecord, PersonRecord
 from ksame.scene.sealing.film import RGB, Film, Planes, blocks_shape, on_plane, planes_of
 from ksame.vault import Identity, Vault
@@ -33,37 +35,22 @@ _EXACT_PICTURES = (".png", ".tif", ".tiff", ".bmp")
 
 @dataclass(frozen=True)
 class Restored:
-    """What was opened.
-
-    Attributes
-    ----------
-    people : tuple of str
-    n_frames : int
-        In which anything of them was brought back.
-    head : str
-        Of the log of openings, to be noted elsewhere.
-    """
+    """What was opened."""
 
     people: tuple[str, ...]
-    n_frames: int
-    head: str
+    n_frames: int  # in which anything of them was brought back
+    head: str  # of the log of openings, to be noted elsewhere
 
 
 def records(vault: Vault, keys: Mapping[str, Identity]) -> dict[str, PersonRecord]:
     """Return what the vault tells of the people whose keys are given."""
-    found: dict[str, PersonRecord] = {}
-    for number in vault.numbers("record"):
-        for name, key in keys.items():
-            if name == LINK_TABLE or name in found:
-                continue
-            try:
-                data = vault.open(number, [key])
-            except InputError:  # somebody else's
-                continue
-            found[name] = read_document(PersonRecord, data, PersonRecord.expected)
-            break
-    missing = sorted(set(keys) - {LINK_TABLE} - set(found))
-    if missing or any(record.release_digest != vault.index.release for record in found.values()):
+    opened = {name: vault.record(key) for name, key in keys.items() if name != LINK_TABLE}
+    found = {
+        name: read_document(PersonRecord, record[1], PersonRecord.expected)
+        for name, record in opened.items()
+        if record is not None
+    }
+    if len(found) < len(opened) or any(record.release_digest != vault.index.release for record in found.values()):
         raise InputError(f"{vault.path}: its records do not belong to its keys. Use the copy that was written.")
     return found
 
@@ -80,18 +67,13 @@ def restore(
 ) -> Restored:
     """Bring people back in a released file or folder of frames, and log it; the result is exact, not compressed.
 
-    Raises
-    ------
-    InputError
-        When the key is a wrong one, the release another one, or anything was changed. Nothing is written.
-    UsageError
-        When there is no such person, or the output cannot hold exact pixels.
+    Raises InputError when the key is a wrong one, the release another one, or anything was changed; UsageError when
+    there is no such person, or the output cannot hold exact pixels. Nothing is written then.
     """
     unit = released_unit(vault, release)
     if output.exists() or output.is_symlink():
         raise UsageError(f"{output} exists. Choose another name.")
-    if not output.absolute().parent.is_dir():
-        raise UsageError(f"{output}: the folder {output.parent} does not exist. Make it first.")
+    require_folder(output)
     media = open_media(release)
     encoding = exact_encoding(media, output)
     keys = vault.keys(identity)
@@ -103,15 +85,7 @@ def restore(
     vault = vault.noted(action="open", people=people, key=identity.recipient, note=note)
     chosen = {name: keys[name] for name in people}
     films = _films(vault, chosen, unit)
-    number_of = {entry.sha256: number for number, entry in enumerate(vault.index.entries)}
-
-    def read(film: FilmRecord) -> Film:
-        try:
-            number = number_of[film.sha256]
-            return Film.read(vault.open(number, [chosen[name] for name in reversed(film.holders)]))
-        except (KeyError, InputError) as error:
-            raise InputError(f"{vault.path}: a film cannot be opened ({error}). Nothing was written.") from error
-
+    read = partial(_read_film, vault, chosen)
     folder = Path(tempfile.mkdtemp(prefix=f".{output.name[:60]}.", suffix=".part", dir=output.absolute().parent))
     try:
         made = folder / output.name
@@ -193,6 +167,14 @@ def _films(vault: Vault, keys: Mapping[str, Identity], unit: str) -> list[FilmRe
     return sorted(found.values(), key=lambda film: film.first)
 
 
+def _read_film(vault: Vault, keys: Mapping[str, Identity], film: FilmRecord) -> Film:
+    numbers = {entry.sha256: number for number, entry in enumerate(vault.index.entries)}
+    try:
+        return Film.read(vault.open(numbers[film.sha256], [keys[name] for name in reversed(film.holders)]))
+    except (KeyError, InputError) as error:
+        raise InputError(f"{vault.path}: a film cannot be opened ({error}). Nothing was written.") from error
+
+
 def _write(
     media: Media,
     made: Path,
@@ -236,10 +218,10 @@ def _restored(
         while waiting and waiting[0].first <= frame.index:
             film = read(waiting.pop(0))
             wanted = frame.native.format.name.replace("yuvj", "yuv") if native else RGB
-            if film.pixel_format != wanted or film.first != frame.index:
+            if film.head.pixel_format != wanted or film.head.first != frame.index:
                 raise InputError("The films of the vault do not fit the release. Nothing was written.")
             running.append((film, film.frames(shapes)))
-        running = [(film, values) for film, values in running if frame.index < film.first + film.count]
+        running = [(film, values) for film, values in running if frame.index < film.head.first + film.head.count]
         changed = np.zeros(blocks_shape(planes), dtype=bool)
         for film, values in running:
             parts, mask = next(values)
@@ -292,11 +274,5 @@ def entries_of(vault: Vault, identity: Identity, people: Sequence[str]) -> list[
         film.sha256 for r in records(vault, chosen).values() for film in r.films if set(film.holders) <= set(people)
     }
     kept = [number for number in vault.numbers("film") if vault.index.entries[number].sha256 in films]
-    for number in vault.numbers("record"):
-        for key in chosen.values():
-            try:
-                vault.open(number, [key])
-            except InputError:
-                continue
-            kept.append(number)
+    kept += [record[0] for key in chosen.values() if (record := vault.record(key)) is not None]
     return kept + [number for number in vault.numbers("key") if vault.owner(number, identity) in chosen]

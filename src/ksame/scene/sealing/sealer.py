@@ -19,7 +19,7 @@ from ksame.scene.media import Frame, Media
 from ksame.scene.media.conversion import FrameConverter, OutputFrame
 from ksame.scene.media.encoding import CONTAINERS, EncoderConfig, video_settings
 from ksame.scene.render import Renderer
-from ksame.scene.sealing.film import RGB, Blocks, FilmWriter, Planes, Window, blocks_shape, planes_of
+from ksame.scene.sealing.film import RGB, FilmWriter, Planes, Window, blocks_shape, planes_of
 from ksame.scene.sealing.holders import Holders, holders_in
 from ksame.vault import Recipients
 
@@ -53,24 +53,14 @@ class Originals:
         if self._converter is None:
             return planes_of(frame.pixels)
         nothing = np.zeros(frame.pixels.shape[:2], dtype=bool)
-        return planes_of(
-            self._converter.convert(self._converter.needed(OutputFrame(frame.pixels, frame.native, nothing)))
-        )
+        return planes_of(self._converter.prepare(OutputFrame(frame.pixels, frame.native, nothing))())
 
 
 class Sealer:
     """Seals the frames of one file in order.
 
-    Parameters
-    ----------
-    folder : Path
-        For sealed pieces; those of complete stretches that are there are kept.
-    originals : Originals
-    renderer : Renderer
-    names : mapping of str to str
-        Of people, from the file to the batch.
-    recipients : mapping of person to str
-        Public key of everybody in the batch.
+    Sealed pieces of complete stretches that are in the folder are kept. ``names`` of people are from the file to the
+    batch, ``recipients`` the public keys of everybody in the batch.
     """
 
     def __init__(
@@ -111,17 +101,13 @@ class Sealer:
         nothing = np.zeros(blocks_shape(planes), dtype=bool)
         for holders, blocks in held.items():
             if holders not in self._films:
-                self._films[holders] = self._film(frame.index, blocks, size)
+                window = Window.about(blocks, size)
+                self._films[holders] = FilmWriter(frame.index, window, self._originals.pixel_format, size)
         for holders, film in self._films.items():
             film.add(planes, held.get(holders, nothing))
         self.next_frame = frame.index + 1
         if self.next_frame % _STRETCH == 0:
             self._complete()
-
-    def _film(self, first: int, blocks: Blocks, size: tuple[int, int]) -> FilmWriter:
-        step = (-(-size[0] // blocks.shape[0]), -(-size[1] // blocks.shape[1]))
-        window = Window.about(blocks, step, size)
-        return FilmWriter(first, window, self._originals.pixel_format, size)
 
     def _seal(self, holders: Holders) -> None:
         film = self._films.pop(holders)

@@ -65,19 +65,11 @@ class Tracklet:
 
 @dataclass(eq=False)
 class Association:
-    """Assigns the detections of one frame after the other to tracks, and knows nothing of later frames.
-
-    Parameters
-    ----------
-    detector : DetectorConfig
-    tracker : TrackerConfig
-    active : list of Tracklet
-        Those that may go on.
-    """
+    """Assigns the detections of one frame after the other to tracks, and knows nothing of later frames."""
 
     detector: DetectorConfig
     tracker: TrackerConfig
-    active: list[Tracklet] = field(default_factory=list)
+    active: list[Tracklet] = field(default_factory=list)  # those that may go on
 
     @property
     def _max_hidden(self) -> int:
@@ -94,12 +86,8 @@ class Association:
     ) -> list[Tracklet]:
         """Take the detections of a frame; return the tracks that end before it.
 
-        Parameters
-        ----------
-        frame : int
-        boxes, scores, looks : ndarray of shape (n, 4), (n,) and (n, N_LOOK)
-        first_row : int
-            The row of the first detection; a track knows its detections by their rows.
+        Boxes are (n, 4), scores (n,) and looks (n, N_LOOK). A track knows its detections by their rows, of which
+        ``first_row`` is the first.
         """
         scores = scores.copy()
         ended = [track for track in self.active if frame - track.frames[-1] > self._patience(track)]

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ksame.errors import UsageError
 from ksame.models import Source
-from ksame.scene.track.storage import SHAPES
-from ksame.scene.track.tracks import OriginalTrack, Person, Track, Tracks, in_order
+from ksame.scene.media.regions import Box, touches
+from ksame.scene.track.join import unit_mean
+from ksame.scene.track.storage import SHAPES, new_arrays
+from ksame.scene.track.tracks import Person, Track, Tracks, in_order
 
 _VIEWS = 2  # best frames that a person gets who has none: as many as are looked at for a surrogate
 
@@ -45,38 +46,30 @@ def split(tracks: Tracks, number: int, frame: int, person: str) -> Tracks:
         )
     if person == track.person:
         raise UsageError(f"Track {number} is {person} already. Choose another name.")
-    if frame == track.first:
-        kept, parts = [], [replace(track, person=person)]
-    else:
+    moved, kept = replace(track, person=person), []
+    if frame > track.first:
+        moved = replace(_cut(track, frame, track.end), number=_free_number(tracks), person=person)
         kept = [_cut(track, track.first, frame)]
-        parts = [replace(_cut(track, frame, track.end), number=_free_number(tracks), person=person)]
-    best = {
-        name: [(parts[0].number, at) if each == number and at >= frame else (each, at) for each, at in pairs]
-        for name, pairs in ((one.name, one.best) for one in tracks.people)
-    }
-    theirs = [pair for pairs in best.values() for pair in pairs if pair[0] == parts[0].number]
-    people = [replace(one, best=tuple(p for p in best[one.name] if p not in theirs)) for one in tracks.people]
-    old = next((one for one in people if one.name == person), Person(person, None))
-    people = [*(one for one in people if one.name != person), replace(old, best=(*old.best, *theirs))]
+    best = [pair for each in tracks.people for pair in each.best if pair[0] == number and pair[1] >= frame]
+    people = {each.name: replace(each, best=tuple(p for p in each.best if p not in best)) for each in tracks.people}
+    owner = people.get(person, Person(person, None))
+    people[person] = replace(owner, best=(*owner.best, *((moved.number, at) for _, at in best)))
     others = [each for each in tracks.tracks if each.number != number]
-    return _settled(tracks, people, [*others, *kept, *parts])
+    return _settled(tracks, list(people.values()), [*others, *kept, moved])
 
 
-def draw(tracks: Tracks, box: tuple[float, float, float, float], first: int, last: int, person: str) -> Tracks:
+def draw(tracks: Tracks, box: Box, first: int, last: int, person: str) -> Tracks:
     """Add a box, the same in all frames from ``first`` to ``last``, for a face that was not found. It is masked."""
     if not 0 <= first <= last < tracks.n_frames:
         raise UsageError(f"Frames go from 0 to {tracks.n_frames - 1}. Got {first} to {last}.")
-    x, y, width, height = box
-    inside = x < tracks.size[0] and y < tracks.size[1] and x + width > 0 and y + height > 0
-    if not (width > 0 and height > 0 and inside):
+    if not (box[2] > 0 and box[3] > 0 and touches(box, tracks.size)):
         raise UsageError(f"A box must lie in the picture of {tracks.size[0]} x {tracks.size[1]} pixels. Got {box}.")
-    n = last - first + 1
-    arrays: dict[str, Any] = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in SHAPES.items()}
+    arrays = new_arrays(last - first + 1)
     arrays["boxes"][:] = box
     arrays["points"][:] = np.nan
     arrays["source"][:] = Source.ADDED
-    track = Track(_free_number(tracks), person, first, **arrays)
-    known = person in {one.name for one in tracks.people}
+    track = Track(_free_number(tracks), person, first, **arrays, confirmed=True)
+    known = person in {each.name for each in tracks.people}
     people = tracks.people if known else (*tracks.people, Person(person, None))
     return _settled(tracks, people, [*tracks.tracks, track])
 
@@ -107,26 +100,21 @@ def _joined(name: str, people: Sequence[Person]) -> Person:
     """Make one person of several."""
     if len(people) == 1:
         return replace(people[0], name=name)
-    vectors = [person.embedding for person in people if person.embedding is not None]
-    mean = np.sum(vectors, axis=0) if vectors else None
-    embedding = None if mean is None else mean / max(float(np.linalg.norm(mean)), 1e-12)
+    embedding = unit_mean([person.embedding for person in people if person.embedding is not None])
     return Person(name, embedding, tuple(pair for person in people for pair in person.best))
 
 
 def _settled(tracks: Tracks, people: Sequence[Person], changed: Sequence[Track]) -> Tracks:
     """Return tracks in order, with the people who have any; each has best frames where there is a mesh."""
     kept = []
-    for person in sorted(people, key=lambda one: in_order(one.name)):
+    for person in sorted(people, key=lambda person: in_order(person.name)):
         theirs = [track for track in changed if track.person == person.name]
         if theirs:
             numbers = {track.number for track in theirs}
             best = tuple(pair for pair in person.best if pair[0] in numbers) or _most_frontal(theirs)
             kept.append(replace(person, best=best))
-    originals = tracks.originals
-    if originals is None:
-        originals = tuple(OriginalTrack(t.person, t.first, t.boxes, t.confirmed) for t in tracks.tracks)
     ordered = tuple(sorted(changed, key=lambda track: track.number))
-    return replace(tracks, people=tuple(kept), tracks=ordered, originals=originals)
+    return replace(tracks, people=tuple(kept), tracks=ordered, originals=tracks.as_found)
 
 
 def _most_frontal(tracks: Sequence[Track]) -> tuple[tuple[int, int], ...]:

@@ -26,7 +26,7 @@ from ksame.scene.track.associate import associate
 from ksame.scene.track.config import TrackerConfig
 from ksame.scene.track.growing import Growing, merged
 from ksame.scene.track.interpolate import fill, write_points
-from ksame.scene.track.join import UNCONFIRMED, Stretch, join, mean_embedding
+from ksame.scene.track.join import UNCONFIRMED, Stretch, join, unit_mean
 from ksame.scene.track.propagate import Propagator
 from ksame.scene.track.storage import BOX, WIDTH, begin, finish, new_arrays
 from ksame.scene.track.tracks import Person, Track, Tracks, in_order
@@ -53,28 +53,19 @@ def find_tracks(
     map: Map = map,
     progress: Progress = silent,
 ) -> Tracks:
-    """Find everyone in a photograph or a recording.
-
-    Memory does not grow with the length of the recording where ``work`` is given.
+    """Find everyone in a photograph or a recording, whose frames have a ``size`` (width, height).
 
     Parameters
     ----------
-    frames : callable
-        Returns the frames from a number on, in order; called twice.
-    size : (int, int)
-        Width and height of the frames.
     work : Path, optional
-        Folder where the finished tracks are kept, for :func:`load_tracks`; unfinished ones are begun anew. None
-        keeps all in memory.
+        Folder where the finished tracks are kept, for :func:`load_tracks`; unfinished ones are begun anew. Memory then
+        does not grow with the length of the recording. None keeps all in memory.
     still : bool
         A photograph: small and turned faces are searched for at once, and every face is somebody else.
     recogniser : SFace, optional
         Tells people apart.
     map : callable
-        Works on independent frames and faces; an executor's for several at a time. The result does not depend on
-        it.
-    progress : callable
-        Shows progress.
+        Works on independent frames and faces; an executor's for several at a time. The result does not depend on it.
     """
     tracker = tracker or TrackerConfig()
     if still:
@@ -226,7 +217,8 @@ def _finished(
             if not np.isnan(tracks[i].points[frame - tracks[i].first, 0, 0])
         )
         chosen = tuple((number, frame) for _, number, frame in best[:N_BEST])
-        people.append(Person(name, mean_embedding([stretches[i] for i in members]), chosen))
+        embeddings = np.concatenate([stretches[i].embeddings for i in members])
+        people.append(Person(name, unit_mean(embeddings), chosen))
     result = Tracks(seen.size, seen.n_frames, tuple(people), tuple(tracks), seen.cuts)
     if work is not None:
         finish(work, result, arrays)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.errors import PrivacyWarning
 from ksame.scene.track.tracks import OriginalTrack, Track, Tracks, in_order
 
 
@@ -52,6 +55,25 @@ def misnamed(tracks: Tracks) -> dict[str, str]:
         for name, counts in covers.items()
         if name in counts and not counts[name]
     }
+
+
+def warn_of_edits(path: Path, tracks: Tracks) -> None:
+    """Warn of whoever an edit of these tracks, read from a path, left out or renamed."""
+    for face in left_out(tracks):
+        what = face.person if face.confirmed else f"{face.person}, which is perhaps a face,"
+        warnings.warn(
+            f"{path}: {what} was found in frames {face.first} to {face.last}, and in some of them no track has them "
+            "any more. There they stay as they are, and can be recognised.",
+            PrivacyWarning,
+            stacklevel=2,
+        )
+    for name, before in misnamed(tracks).items():
+        who = f"who was found as {before}" if before else "nobody who was found"
+        warnings.warn(
+            f"{path}: {name} is now {who}. Look at the names with: ksame people --tracks.",
+            PrivacyWarning,
+            stacklevel=2,
+        )
 
 
 def _covered(original: OriginalTrack, track: Track) -> tuple[slice, NDArray[np.bool_]]:

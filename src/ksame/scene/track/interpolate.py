@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,16 +53,8 @@ def fill(
 ) -> Filled:
     """Fill the gaps of a track.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, WIDTH)
-        What was seen from frame ``first`` on; the first and the last row hold a box.
-    first : int
-    shot : (int, int)
-        First frame of the shot, and the first of the next.
-    config : TrackerConfig
-    confirmed : bool
-        Whether it surely is a face.
+    ``rows``, (n_rows, WIDTH), are what was seen from frame ``first`` on; the first and the last hold a box. A ``shot``
+    is its first frame, and the first of the next. ``confirmed`` says that it surely is a face.
     """
     small = np.array(rows[:, : POINTS.start], dtype=np.float64)
     lead = min(config.margin, first - shot[0])
@@ -76,16 +69,11 @@ def fill(
     blendshapes = np.where(measured[:, None], small[:, BLENDSHAPES], 0.0)
     for begin, end in _bridges(rows, measured, lead):
         meshed[begin:end] = True
-        share = (np.arange(begin, end) - begin + 1)[:, None] / (end - begin + 1)
         for values in (poses, blendshapes):
-            values[begin:end] = (1 - share) * values[begin - 1] + share * values[end]
-    away = _distance(seen)
-    growth = (
-        np.where(seen, _SEEN, np.minimum(_FILLED + _PER_FRAME * away, _MAX_GROWTH))
-        if confirmed
-        else np.ones(len(small))
-    )
-    boxes = np.where(meshed[:, None], boxes, grown(boxes, growth))
+            _bridge(values, begin, end)
+    if confirmed:
+        growth = np.where(seen, _SEEN, np.minimum(_FILLED + _PER_FRAME * _distance(seen), _MAX_GROWTH))
+        boxes = np.where(meshed[:, None], boxes, grown(boxes, growth))
     source = np.where(seen & (measured | ~meshed), Source.DETECTED, Source.INTERPOLATED).astype(np.uint8)
     return Filled(first - lead, lead, boxes, poses, blendshapes, source, meshed, measured)
 
@@ -102,8 +90,7 @@ def write_points(rows: NDArray[np.float32], filled: Filled, out: NDArray[np.floa
             even = smooth(np.asarray(part, dtype=np.float64), head=low == begin, tail=high == end)
             out[start:stop] = even[start - low : stop - low]
     for begin, end in runs(filled.meshed & ~filled.measured):
-        share = (np.arange(begin, end) - begin + 1)[:, None, None] / (end - begin + 1)
-        out[begin:end] = (1 - share) * out[begin - 1] + share * out[end]
+        _bridge(out, begin, end)
 
 
 def runs(flags: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
@@ -142,6 +129,12 @@ def _bridges(rows: NDArray[np.float32], measured: NDArray[np.bool_], lead: int) 
         size = float(np.ptp(a, axis=0).mean())
         if float(np.hypot(*(a - b).T).mean()) < _ALIKE * size:
             yield begin, end
+
+
+def _bridge(values: NDArray[Any], begin: int, end: int) -> None:
+    """Interpolate rows between the one before ``begin`` and that of ``end``."""
+    share = np.arange(1, end - begin + 1).reshape(-1, *[1] * (values.ndim - 1)) / (end - begin + 1)
+    values[begin:end] = (1 - share) * values[begin - 1] + share * values[end]
 
 
 def _distance(seen: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -63,12 +63,11 @@ def join(stretches: Sequence[Stretch], threshold: float) -> list[int]:
     return [numbers[i] for i in range(n)]
 
 
-def mean_embedding(stretches: Sequence[Stretch]) -> FloatArray | None:
-    """Return the mean embedding of tracks, of unit length, or None."""
-    vectors = np.concatenate([stretch.embeddings for stretch in stretches])
+def unit_mean(vectors: Sequence[FloatArray] | FloatArray) -> FloatArray | None:
+    """Return the mean of embeddings, of unit length; None where there is none."""
     if not len(vectors):
         return None
-    mean = vectors.sum(axis=0)
+    mean = np.sum(vectors, axis=0)
     return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12))
 
 
@@ -106,26 +105,17 @@ def _continued(i: int, members: list[list[int]], stretches: Sequence[Stretch]) -
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Who is who in a batch: the same person has the same name, and later the same surrogate, in every file.
+    """Who is who in a batch: the same person has the same name, and later the same surrogate, in every file."""
 
-    Attributes
-    ----------
-    names : mapping of (file, local name) to name
-        Those of the file itself where there is one only, so that they are the names in its tracks. Over several files
-        "P1", "P2" and so on, by how many pixels of the batch they are in; "U1", "U2" and so on for what is perhaps no
-        face.
-    unmatched : frozenset of str
-        People never seen well enough to be told from others: any of them may be somebody who has a name already.
-    unconfirmed : frozenset of str
-        What is perhaps no face: it is masked, and counts as nobody.
-    """
-
+    # Those of the file itself where there is one only, so that they are the names in its tracks. Over several files
+    # "P1", "P2" and so on, by how many pixels of the batch they are in; "U1" and so on for what is perhaps no face.
     names: Mapping[Key, str]
+    # people never seen well enough to be told from others: any of them may be somebody who has a name already
     unmatched: frozenset[str] = frozenset()
-    unconfirmed: frozenset[str] = frozenset()
+    unconfirmed: frozenset[str] = frozenset()  # what is perhaps no face: it is masked, and counts as nobody
 
     @cached_property
-    def people(self) -> tuple[str, ...]:
+    def ordered(self) -> tuple[str, ...]:
         """All names, in order: people, then what is perhaps no face."""
         return tuple(sorted(self._keys, key=in_order))
 

@@ -48,7 +48,7 @@ def row_of(face: Face | None) -> NDArray[np.float32]:
     return row
 
 
-def new_arrays(n_rows: int, folder: Path | None) -> dict[str, NDArray[Any]]:
+def new_arrays(n_rows: int, folder: Path | None = None) -> dict[str, NDArray[Any]]:
     """Return empty arrays for finished tracks, in memory or mapped to files of ``folder``."""
     arrays: dict[str, NDArray[Any]] = {}
     for name, (shape, dtype) in SHAPES.items():

@@ -126,7 +126,7 @@ class Tracks:
     tracks: tuple[Track, ...]
     # (n_cuts,): numbers of the frames with which a new shot begins, the first frame not counted
     cuts: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    # where a person may have edited the tracks: everyone as they were found. None where the tracks are just that
+    # where a person may have edited the tracks: everyone as they were found; see :attr:`as_found`
     originals: tuple[OriginalTrack, ...] | None = None
     source: str = ""  # SHA-256 of the recording; empty where it is not known
 
@@ -142,6 +142,13 @@ class Tracks:
         """Return everyone in a frame, the nearest to the camera (largest box) last."""
         faces = [face for track in self.tracks if (face := track.at(frame)) is not None]
         return sorted(faces, key=lambda face: face.box[2] * face.box[3])
+
+    @property
+    def as_found(self) -> tuple[OriginalTrack, ...]:
+        """Everyone as they were found; these very tracks, where nobody has edited them."""
+        if self.originals is not None:
+            return self.originals
+        return tuple(OriginalTrack(t.person, t.first, t.boxes, t.confirmed) for t in self.tracks)
 
     @property
     def unconfirmed(self) -> frozenset[str]:

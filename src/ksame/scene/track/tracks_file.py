@@ -22,8 +22,9 @@ from ksame.errors import InputError
 from ksame.files import open_atomic
 from ksame.models import Source
 from ksame.privacy.documents import Record, read_bytes, read_document
+from ksame.scene.media import Media
 from ksame.scene.track.interpolate import runs
-from ksame.scene.track.storage import BLENDSHAPES, POINTS, POSE, SHAPES, WIDTH, person_row
+from ksame.scene.track.storage import BLENDSHAPES, POINTS, POSE, WIDTH, new_arrays, person_row
 from ksame.scene.track.tracks import N_POINTS, OriginalTrack, Person, Track, Tracks
 
 SCHEMA, VERSION = "ksame/tracks", 2
@@ -92,15 +93,23 @@ def write_tracks(tracks: Tracks, path: Path) -> None:
         stream.writelines(line.encode() for line in _lines(tracks))
 
 
+def read_tracks_of(media: Media, path: Path) -> Tracks:
+    """Read tracks, and refuse those of another recording."""
+    tracks = read_tracks(path, media.n_frames if media.exact else 2 * media.n_frames + 1000)
+    if tracks.size != media.size:
+        raise InputError(f"{path}: made for pictures of {tracks.size}, but {media.path} has {media.size}.")
+    if tracks.source != media.fingerprint:
+        raise InputError(
+            f"{path}: made for another recording than {media.path}. Name a file that does not exist to look anew."
+        )
+    return tracks
+
+
 def read_tracks(path: Path, longest: int = _LONGEST) -> Tracks:
     """Read tracks from JSON, perhaps edited.
 
-    Raises InputError when the file is not there, is no such file, or contradicts itself.
-
-    Parameters
-    ----------
-    longest : int
-        Frames beyond which it is not read: every frame of a track takes memory, however few lines tell of it.
+    Raises InputError when the file is not there, is no such file, contradicts itself, or was made for more than the
+    ``longest`` number of frames: every frame of a track takes memory, however few lines tell of it.
     """
     data = read_bytes(path, "the file of tracks")
     try:
@@ -126,10 +135,7 @@ def _lines(tracks: Tracks) -> Iterator[str]:
         yield from _joined(_meshes(track), "    ")
         yield "   ]}"
     yield "\n" * bool(tracks.tracks) + ' ],\n "found": [\n'
-    originals = tracks.originals
-    if originals is None:
-        originals = tuple(OriginalTrack(t.person, t.first, t.boxes, t.confirmed) for t in tracks.tracks)
-    yield from _joined(map(_original_row, originals), "  ")
+    yield from _joined(map(_original_row, tracks.as_found), "  ")
     yield " ]\n}\n"
 
 
@@ -231,7 +237,7 @@ def _track(track: _Track, content: _File) -> Track:
     frames = np.arange(first, first + n)
     codes = {word: source for source, word in _WORDS.items()}
     lines = np.array([codes[row[1]] for row in track.frames], dtype=np.uint8)
-    arrays = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in SHAPES.items()}
+    arrays = new_arrays(n)
     arrays["boxes"][:] = np.stack([np.interp(frames, at, column) for column in given.T], axis=1)
     arrays["source"][:] = Source.ADDED if np.all(lines == Source.ADDED) else Source.INTERPOLATED
     arrays["source"][at - first] = lines
