@@ -148,12 +148,12 @@ def _pictures(source: ImageSource, called: str) -> list[LazyImage]:
         ]
     folder = Path(source)
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; expected pictures ({called}).")
+        raise InputError(f"{folder}: no such folder. {called} is a folder of pictures; check the name.")
     files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
     if (folder / CERTIFICATE).is_file():
         files = [p for p in files if p != folder / SHEET]
     if not files:
-        raise InputError(f"{folder}: no pictures inside; expected {', '.join(sorted(SUFFIXES))} ({called}).")
+        raise InputError(f"{folder}: no pictures inside. {called} holds pictures: {', '.join(sorted(SUFFIXES))}.")
     return [LazyImage(p.relative_to(folder).as_posix(), partial(read_image, p.absolute())) for p in files]
 
 
