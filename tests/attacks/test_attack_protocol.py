@@ -41,6 +41,13 @@ def test_label_split(family):
         label_split(family, "expression", gallery="neutral", probes="angry")
 
 
+def test_a_label_that_nobody_has_both_values_of(family):
+    once = family.take(np.unique(family.subjects, return_index=True)[1])
+    mixed = FaceSet(once.images, once.subjects, attributes={"shot": np.arange(len(once)) % 2})
+    with pytest.raises(InputError, match="Nobody has faces of both the shot '0' and '1'"):
+        label_split(mixed, "shot", gallery="0", probes="1", training=0.0)
+
+
 def test_a_photograph_under_two_names_is_refused(family):
     first = family.take(np.arange(0, 42, 3))
     copies = FaceSet(first.images, first.subjects, names=[f"copy {i}" for i in range(14)])

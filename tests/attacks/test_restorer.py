@@ -1,5 +1,7 @@
 """Restorers: what they are given, where their answer goes, and files that are none."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -120,6 +122,13 @@ def test_answers_that_are_no_numbers(tmp_path):
     file = write_restorer(tmp_path / "nan.onnx", divide=True)
     with pytest.raises(ModelError, match=r"nan\.onnx: .*, got values that are no numbers"):
         Restorer(file)
+
+
+def test_a_restorer_that_is_sent_to_another_process_is_loaded_there_once(negative):
+    there, again = (pickle.loads(pickle.dumps(negative)) for _ in range(2))  # noqa: S301 -- our own
+    assert there is again
+    crop = np.full((64, 64, 3), 30, dtype=np.uint8)
+    np.testing.assert_array_equal(there.restore(crop), negative.restore(crop))
 
 
 def test_crops_of_another_size(negative):

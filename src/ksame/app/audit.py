@@ -37,8 +37,10 @@ _VIEWS: dict[str, View | None] = {"auto": None, "faces": "faces", "photographs":
 class AuditCommand:
     """What ``ksame audit`` is told."""
 
-    originals: Annotated[Path, typer.Argument(metavar="ORIGINALS", help="Folder of pictures before.")]
-    released: Annotated[Path, typer.Argument(metavar="RELEASED", help="Folder of pictures after, from any tool.")]
+    originals: Annotated[Path, typer.Argument(metavar="ORIGINALS", help="Folder of the pictures before.")]
+    released: Annotated[
+        Path, typer.Argument(metavar="RELEASED", help="Folder of the pictures after, made by any tool.")
+    ]
     output: Path = option(Path("report.html"), "Report to write; audit.json appears beside it.", "--output", "-o")
     attackers: str = option(
         ",".join(DEFAULT),
@@ -49,12 +51,18 @@ class AuditCommand:
     pairs: Path | None = option(None, "CSV with the columns original,released.")
     linkage: Path | None = option(None, "Link table of ksame release or ksame deidentify.")
     labels: Path | None = option(None, "CSV with the column file, and any of subject, gender, expression ...")
-    earlier: Path | None = option(None, "An earlier release of the same people, to be subtracted from this one.")
+    earlier: Path | None = option(
+        None, "Folder of an earlier release of the same people, which the attacker subtracts from this one."
+    )
     earlier_linkage: Path | None = option(None, "Link table of the earlier release.")
-    view: str = option("auto", "faces: registered crops. photographs: detect the face in each. auto: by a sample.")
-    by_hand: bool = option(False, "Where no face is found after, take the place it had before.")
+    view: str = option(
+        "auto", "faces: registered crops. photographs: a face is detected in each. auto: a sample decides."
+    )
+    by_hand: bool = option(False, "Where no face is found in a released picture, take its place in the original.")
     compare: list[Path] | None = option(None, "audit.json of another release of the same originals; may be repeated.")
-    name: str | None = option(None, "What to call this release in comparisons: method, then strength.")
+    name: str | None = option(
+        None, "What to call this release in comparisons: method, then strength, such as 'blur 8'."
+    )
     seed: int = option(0, "For folds, and what attacks draw at random.")
     scheduler: str = run_option(LOCAL, SCHEDULER_HELP)
     workers: Workers = None

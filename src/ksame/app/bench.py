@@ -18,7 +18,9 @@ PAGE, NUMBERS = "benchmarks.md", "benchmarks.json"
 
 @talk.guarded
 def bench_command(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Which; all by default.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="Benchmarks to run; all by default.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help=f"Folder to write {PAGE} and {NUMBERS} to.")
     ] = None,

@@ -38,8 +38,8 @@ ConfigOption = Annotated[
         "--config",
         callback=_use,
         is_eager=True,
-        help="Options in a TOML file, by their long names; what is typed too wins. A table named after the command is "
-        "taken where there is one.",
+        help="Read options from this TOML file, by their long names; what is typed as well wins. Where the file has a "
+        "table named after the command, only that is read.",
     ),
 ]
 
@@ -81,7 +81,7 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"{path}: the file of options cannot be read ({error.strerror}).") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: not TOML ({error}).") from error
+        raise InputError(f"{path}: not TOML ({error}). Write lines such as: k = 5") from error
 
 
 def _table(content: Mapping[str, Any], command: str, path: Path) -> Mapping[str, Any]:

@@ -55,14 +55,14 @@ class DeidentifyCommand:
     )
     manifest: Path | None = file_option(
         None,
-        "A job in a file, given alone: it is run, or goes on where it stopped. With MEDIA and options, the file is "
-        "written. At the end it lists what became of each file. It names originals: secret!",
+        "A file that holds the job. With MEDIA and options it is written; given alone it is run, or goes on where it "
+        "stopped. At the end it lists what became of each file. It names originals: secret!",
     )
     method: str = face_option("someone-else", method_help(), "--method", "-m")
     k: int = face_option(
         10,
-        "How many people share a face. Where there are fewer, people who do not exist fill up, and hide nobody; the "
-        "certificate says how many are real (k_real).",
+        "How many people share a face. Where there are fewer, people who do not exist fill the group; they hide "
+        "nobody, and the certificate says how many are real (k_real).",
         *("--k", "-k"),
     )
     cover: str = face_option(HEAD.name, cover_help())
@@ -75,10 +75,10 @@ class DeidentifyCommand:
     )
     mask: list[str] | None = who_option(None, "Mask this person, by fill where the method is no mask.")
     start: str | None = who_option(
-        None, "Change faces from here on: seconds or h:mm:ss. Before, everyone is as they were.", "--from"
+        None, "Change faces from this time on: seconds or h:mm:ss. Before it, everyone stays as they were.", "--from"
     )
     end: str | None = who_option(
-        None, "Change faces up to here: seconds or h:mm:ss. After it, everyone is as they were.", "--to"
+        None, "Change faces up to this time: seconds or h:mm:ss. After it, everyone stays as they were.", "--to"
     )
     region: list[str] | None = who_option(
         None,

@@ -42,13 +42,13 @@ class LiveCommand:
     method: str = face_option("someone-else", "someone-else, or a mask: see ksame methods.", "--method", "-m")
     k: int = face_option(
         10,
-        "People who get the same face, as they come, before another one is drawn. The first has it alone until the "
-        "second comes.",
+        "How many people share a face, in the order in which they come, before another one is drawn. The first has it "
+        "alone until the second comes.",
         *("--k", "-k"),
     )
     cover: str = face_option("head", "What is invented: head or face.")
     level: float | None = face_option(None, "Strength of a mask.")
-    seed: int | None = face_option(None, "For the surrogates. A secret; live runs repeat nothing.")
+    seed: int | None = face_option(None, "Draws the surrogates. A secret. It does not make a live run repeatable.")
     device: Device = "auto"
     latency: float = picture_option(
         0.3,
@@ -59,7 +59,7 @@ class LiveCommand:
     max_side: int = picture_option(
         1280,
         "Longest side in pixels; larger frames are reduced. Every frame is searched for faces from 24 pixels on, which "
-        "takes time by the area.",
+        "takes time in proportion to its area.",
     )
     segment: float = picture_option(10.0, "Seconds in a segment.")
     seconds: float | None = picture_option(None, "End after so many seconds; Ctrl-C ends it too.")

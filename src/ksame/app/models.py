@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="List, pull and verify the pretrained networks.", no_args_is_help=True, add_completion=False)
 
-Names = Annotated[list[str] | None, typer.Argument(help="Models, as `ksame models list` names them.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Models, as `ksame models list` names them.")]
 
 
 @app.command("list")
@@ -87,7 +87,7 @@ def _answer(store: Store, names: Sequence[str], as_json: bool) -> dict[str, Stat
     for name, state in states.items():
         model = store.model(name)
         note = f"{model.filename}\n{'optional: ' if model.optional else ''}{model.purpose}"
-        table.add_row(name, _megabytes(model.size), model.licence, state.value, note)
+        table.add_row(name, f"{model.size / 1e6:.1f} MB", model.licence, state.value, note)
     talk.show(table)
     return states
 
@@ -104,7 +104,3 @@ def _row(store: Store, model: Model, state: State) -> dict[str, Any]:
         "path": str(store.location(model.name)),
         "source": {"requirement": model.source.requirement, "member": model.source.member},
     }
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:.1f} MB"

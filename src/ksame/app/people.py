@@ -33,7 +33,7 @@ def people_command(
 ) -> None:
     """List who is in photographs and video, by the names that ksame deidentify has for the same files.
 
-    For one file these are also the names in its tracks. Once these are edited, name them with --tracks here too.
+    For one file these are also the names in its tracks. Where tracks were edited, give them here too with --tracks.
     """
     from ksame.app.people_listing import for_machines, listing, show
     from ksame.scene.config import JobConfig

@@ -62,18 +62,22 @@ class ReleaseCommand:
         ),
     ]
     output: str = file_option(..., "Folder to write, or a URL such as s3://bucket/folder.", "--output", "-o")
-    method: str = method_option("k-same-pixel", "Recipe; see: ksame methods.", "--method", "-m")
+    method: str = method_option("k-same-pixel", "What is done to the faces; see: ksame methods.", "--method", "-m")
     params: Mapping[str, Any] = field(default_factory=dict)
     select: str | None = method_option(None, "Label to keep, such as gender or expression (k-Same-Select).")
     small_classes: str = method_option("error", f"With --select: {described(specs(Select)['small_classes'])}.")
-    coding: str | None = method_option(None, "pixel, eigen, model (shipped), aam (built on the set).")
+    coding: str | None = method_option(
+        None, "How faces are coded: pixel, eigen, model (shipped), aam (built on the set)."
+    )
     portrait: bool = method_option(False, "k-same-m: show faces as whole natural heads on a plain background.")
     components: float | None = method_option(None, "Eigenfaces to keep: a number, or a share of variance below 1.")
     distance: str | None = method_option(None, "eigen: seek neighbours among eigenface coefficients.")
     level: float | None = method_option(None, level_help(sets()))
     labels: Path | None = file_option(None, "labels.csv, where it is not in the folder of faces.")
     size: str | None = file_option(None, "Register to this size, such as 99x134; needs landmarks.")
-    reference: Path | None = file_option(None, "Folder of other people, or builtin, for the maps.")
+    reference: Path | None = file_option(
+        None, "Other people, for the methods whose names end in -map: a folder, or builtin for people who do not exist."
+    )
     seed: int | None = method_option(None, "Repeat a run exactly. A secret: it belongs to the linkage.")
     after: Path | None = file_option(
         None, "Link table of the release that this one continues: its faces are repeated, newcomers added."

@@ -33,7 +33,7 @@ class ReproduceCommand:
     fast: bool = option(False, "At most 250 people, few repetitions: minutes.")
     faces: Path | None = option(None, "Folder of a real data set instead of people who do not exist.")
     layout: str = option("auto", "How that folder is laid out: feret, multipie, imm, orl, lfw, folder, or auto.")
-    seed: int = option(0, "Of people, splits and repetitions.")
+    seed: int = option(0, "Draws people, splits and repetitions.")
     jobs: int = option(0, "Processes at a time; 0: one for each core.", "--jobs", "-j")
     fresh: bool = option(False, "Compute again what an earlier call left in the output folder.")
     as_json: bool = option(False, "Print the judged claims as JSON.", "--json")

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from ksame.app import talk
-from ksame.scene.at_risk import WHOLE_FILE, AtRisk, count_risks
+from ksame.scene.at_risk import WHOLE_FILE, count_risks
 from ksame.scene.certificate import SceneCounts
 from ksame.scene.decide import Treatment
 from ksame.scene.media.images import natural_order
@@ -28,19 +28,16 @@ def _name(file: FileResult, release: MediaRelease) -> str:
 
 
 def _people(result: JobResult, done: FileResult, *, instead: bool | None, treatment: Treatment) -> list[str]:
-    unchanged = {one.person for one in done.shown}
+    unchanged = {shown.person for shown in done.shown}
     plans = {name: result.plan.decisions[name] for name in done.people if name not in unchanged}
-    return [
-        name
-        for name, plan in plans.items()
-        if plan.treatment is treatment and (instead is None or plan.masked_instead is instead)
-    ]
+    treated = {name: plan for name, plan in plans.items() if plan.treatment is treatment}
+    return [name for name, plan in treated.items() if instead is None or plan.masked_instead is instead]
 
 
 def _there(result: JobResult, done: FileResult, *, sure: bool) -> list[str]:
     """Return who was found in a file, also if the tracks no longer have them: people, or what is perhaps nobody."""
     found = {name: name not in result.people.unconfirmed for name in done.people}
-    found |= {one.person: one.confirmed for one in done.shown}
+    found |= {shown.person: shown.confirmed for shown in done.shown}
     return [name for name in sorted(found, key=in_order) if found[name] is sure]
 
 
@@ -79,8 +76,8 @@ def for_machines(release: MediaRelease, media: Sequence[str] = ()) -> dict[str, 
                 "replaced": _people(result, done, instead=None, treatment=Treatment.REPLACE),
                 "masked": _people(result, done, instead=False, treatment=Treatment.MASK),
                 "masked_instead": _people(result, done, instead=True, treatment=Treatment.MASK),
-                "kept": [one.person for one in done.shown],
-                "kept_because": {one.person: one.reason for one in done.shown},
+                "kept": [shown.person for shown in done.shown],
+                "kept_because": {shown.person: shown.reason for shown in done.shown},
                 "lost": list(done.losses),
                 "frames_at_risk": count_risks([done.at_risk])["frames_at_risk"],
                 "at_risk": [
@@ -100,16 +97,14 @@ def show(release: MediaRelease, media: Sequence[str] = ()) -> None:
     talk.console.print(_table(release, media))
     for words in (*_what_became(release.certificate.counts), *_protection(result)):
         talk.say(words)
-    risks = list(_risks(release))
-    for name, one in risks[:_SHOWN]:
-        if one.person == WHOLE_FILE:
-            talk.say(f"[yellow]at risk[/] {escape(name)}: {one.reason}; whoever is there is as they were.")
+    risks = [(escape(_name(done, release)), risk) for done in release.files for risk in done.at_risk]
+    for name, risk in risks[:_SHOWN]:
+        if risk.person == WHOLE_FILE:
+            talk.say(f"[yellow]at risk[/] {name}: {risk.reason}; whoever is there is as they were.")
             continue
-        when = f"{clock(one.start)}–{clock(one.end)}" if one.last > one.first else clock(one.start)
-        talk.say(
-            f"[yellow]at risk[/] {escape(name)} {when} (frames {one.first}–{one.last}) {one.person}: "
-            f"masked; {escape(one.reason)}"
-        )
+        when = f"{clock(risk.start)}–{clock(risk.end)}" if risk.last > risk.first else clock(risk.start)
+        frames = f"(frames {risk.first}–{risk.last})"
+        talk.say(f"[yellow]at risk[/] {name} {when} {frames} {risk.person}: masked; {escape(risk.reason)}")
     if risks:
         more = f"{len(risks) - _SHOWN} more; all" if len(risks) > _SHOWN else "all"
         talk.say(f"[yellow]{more} in {escape(release.name(places.at_risk))}[/]: look at these before you publish.")
@@ -132,7 +127,7 @@ def _table(release: MediaRelease, media: Sequence[str]) -> Table:
             "people": str(len(_there(result, done, sure=True))),
             "replaced": ", ".join(_people(result, done, instead=None, treatment=Treatment.REPLACE)),
             "masked": ", ".join(_people(result, done, instead=None, treatment=Treatment.MASK)),
-            "kept": ", ".join(one.person for one in done.shown),
+            "kept": ", ".join(shown.person for shown in done.shown),
             "at risk": _risk_words(done),
         }
         for name, cell in cells.items():
@@ -163,10 +158,8 @@ def _what_became(counts: SceneCounts) -> Iterator[str]:
 
 def _risk_words(done: FileResult) -> str:
     counts = count_risks([done.at_risk])
-    words = [f"{counts['frames_at_risk']} frames"] if counts["frames_at_risk"] else []
-    words += [f"{counts['frames_damaged']} black"] if counts["frames_damaged"] else []
-    words += ["no face"] if counts["without_faces"] else []
-    return ", ".join(words)
+    told = {"frames_at_risk": "{} frames", "frames_damaged": "{} black", "without_faces": "no face"}
+    return ", ".join(words.format(counts[name]) for name, words in told.items() if counts[name])
 
 
 def _protection(result: JobResult) -> Iterator[str]:
@@ -187,12 +180,6 @@ def _protection(result: JobResult) -> Iterator[str]:
             f"likeness  {max(like.values()):.2f} at most; {judge.name} takes two faces for one person from "
             f"{judge.threshold:.2f} on"
         )
-
-
-def _risks(release: MediaRelease) -> Iterator[tuple[str, AtRisk]]:
-    for done in release.files:
-        for one in done.at_risk:
-            yield _name(done, release), one
 
 
 def clock(seconds: float) -> str:

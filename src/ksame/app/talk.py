@@ -62,14 +62,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: Any = None,
-    line: str | None = None,
-) -> None:
+def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **how: Any) -> None:
     heading = "privacy warning" if issubclass(category, PrivacyWarning) else "warning"
     console.print(f"[bold yellow]{heading}:[/] {plain(str(message))}")
 

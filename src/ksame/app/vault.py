@@ -38,7 +38,7 @@ def _identity(identity: Path | None, shares: list[Path] | None) -> Identity:
     from ksame.vault import join, load_identity, read_share
 
     if (identity is None) == (not shares):
-        raise UsageError("Name one --identity, or the --share files that make it.")
+        raise UsageError("Name the file of the secret key with --identity, or the --share files that make it.")
     return load_identity(identity) if identity is not None else join([read_share(path) for path in shares or ()])
 
 
@@ -135,7 +135,7 @@ def open_vault(
     vault: VaultFile,
     release: Annotated[
         Path | None,
-        typer.Argument(metavar="[RELEASE]", help="The released file, or folder of frames, as it was published."),
+        typer.Argument(metavar="RELEASE", help="The released file, or folder of frames, as it was published."),
     ] = None,
     person: Person = None,
     identity: IdentityFile = None,
@@ -327,7 +327,7 @@ def split(
 @app.command("join")
 @talk.guarded
 def join_shares(
-    shares: Annotated[list[Path], typer.Argument(metavar="SHARE...", help="Files of shares.")],
+    shares: Annotated[list[Path], typer.Argument(metavar="SHARE", help="Files of shares.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the secret key.")],
 ) -> None:
     """Make a key again of its shares. To open a vault it need not be written: ksame vault open takes --share.

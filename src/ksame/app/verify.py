@@ -27,7 +27,7 @@ def verify_command(
             help="Folder of the release; of photographs and video also the certificate, or the output beside it.",
         ),
     ],
-    linkage: Annotated[Path | None, typer.Option("--linkage", help="Its link table.")] = None,
+    linkage: Annotated[Path | None, typer.Option("--linkage", help="The link table of this release.")] = None,
     originals: Annotated[
         str | None, typer.Option(help="The faces a release of faces was made from; needs the link table.")
     ] = None,

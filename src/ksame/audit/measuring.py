@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -105,14 +106,11 @@ def _label(name: str, seen: Sequence[PairCrops], seed: int) -> list[LabelRecord]
         require_classifiers()
     except UsageError as error:
         return f"The label {name} was not read. {error}"
-    subjects = np.array([p.subject for p in rows])
-    after = label_utility(
-        _codes([p.after.tight for p in rows]), values, subjects=subjects, groups=_groups(rows), name=name, seed=seed
-    )
+    read = partial(label_utility, labels=values, subjects=[p.subject for p in rows], name=name, seed=seed)
     files = [p.pair.original.name for p in rows]
-    before = label_utility(
-        _codes([p.before.tight for p in rows]), values, subjects=subjects, groups=files, name=name, seed=seed
-    )
+    same = [b"" if p.after.wide is None else p.after.wide.tobytes() for p in rows]  # equal where every byte is
+    before = read(_codes([p.before.tight for p in rows]), groups=files)
+    after = read(_codes([p.after.tight for p in rows]), groups=same)
     return [
         LabelRecord(
             label=name,
@@ -126,11 +124,6 @@ def _label(name: str, seen: Sequence[PairCrops], seed: int) -> list[LabelRecord]
     ]
 
 
-def _groups(rows: Sequence[PairCrops]) -> list[bytes]:
-    """Return the same for released faces that are equal in every byte."""
-    return [b"" if p.after.wide is None else p.after.wide.tobytes() for p in rows]
-
-
 def _accuracy(accuracy: Accuracy | None) -> AccuracyRecord | None:
     return None if accuracy is None else AccuracyRecord(**vars(accuracy))
 
@@ -141,10 +134,8 @@ def _diversity(seen: Sequence[PairCrops], seed: int) -> tuple[DiversityRecord | 
     rows = np.arange(len(seen))
     if len(rows) > _FACES_APART:
         rows = np.sort(np.random.default_rng(seed).choice(rows, _FACES_APART, replace=False))
-    before, after = (
-        _codes([seen[int(i)].before.tight for i in rows], mean=True),
-        _codes([seen[int(i)].after.tight for i in rows], mean=True),
-    )
+    pairs = [seen[int(i)] for i in rows]
+    before, after = (_codes([getattr(p, side).tight for p in pairs], mean=True) for side in ("before", "after"))
     edge = max(diversity(codes, bins=1).largest for codes in (before, after))
     first, second = (DiversityRecord(**vars(diversity(codes, edge=edge))) for codes in (before, after))
     return first, second

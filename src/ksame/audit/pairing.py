@@ -119,17 +119,11 @@ def _joined(
         Pair(by_name[first], replace(released[second], subject=by_name[first].subject)) for first, second in linked
     )
     used, shown = {first for first, _ in linked}, {second for _, second in linked}
-    not_paired = [
-        NotJudged(name=p.name, side="released", reason="no original belongs to it")
-        for p in after
-        if p.name not in shown
-    ]
+    lone, reason = [p.name for p in after if p.name not in shown], "no original belongs to it"
+    not_paired = [NotJudged(name=name, side="released", reason=reason) for name in lone]
     if complete:  # a link table says itself what was merged or withheld
-        not_paired += [
-            NotJudged(name=p.name, side="original", reason="no released picture belongs to it")
-            for p in before
-            if p.name not in used
-        ]
+        lone, reason = [p.name for p in before if p.name not in used], "no released picture belongs to it"
+        not_paired += [NotJudged(name=name, side="original", reason=reason) for name in lone]
     people = {pair.original.subject for pair in pairs}
     further = tuple(p for p in before if p.name not in used and p.subject in people)
     paired = AuditInput(pairs, tuple(not_paired), certificate, how, further)
@@ -154,12 +148,12 @@ def _pictures(source: ImageSource, called: str) -> list[LazyImage]:
         ]
     folder = Path(source)
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; expected pictures ({called}).")
+        raise InputError(f"{folder}: no such folder. {called} is a folder of pictures; check the name.")
     files = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
     if (folder / CERTIFICATE).is_file():
         files = [p for p in files if p != folder / SHEET]
     if not files:
-        raise InputError(f"{folder}: no pictures inside; expected {', '.join(sorted(SUFFIXES))} ({called}).")
+        raise InputError(f"{folder}: no pictures inside. {called} holds pictures: {', '.join(sorted(SUFFIXES))}.")
     return [LazyImage(p.relative_to(folder).as_posix(), partial(read_image, p.absolute())) for p in files]
 
 

@@ -22,6 +22,13 @@ from ksame.utility.poc import PocPoint, poc
 NUMBERS = "audit.json"
 """File of all numbers, beside the report."""
 
+# by outcome: words, what the style sheet calls it, and words for a cell of the table
+_OUTCOMES: dict[str | None, tuple[str, str, str]] = {
+    "holds": ("Promise holds", "holds", "holds"),
+    "broken": ("Promise broken", "broken", "broken"),
+    "too few faces to say": ("Too few faces to say", "few", "too few"),
+    None: ("Nothing promised", "", "not covered"),
+}
 _UPPER_LIMIT = "An upper limit: it takes an attacker who can repeat the alteration on photographs of their own."
 
 
@@ -39,9 +46,9 @@ class _Scenario:
 def render_report(result: AuditResult) -> str:
     """Return the page. It holds originals where the result has pictures, so it stays with the publisher."""
     page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    page.filters.update(
-        pct=_pct, span=_span, css=_css, badge=_badge, accuracy=_accuracy, brief=_brief, named=_named(result)
-    )
+    page.filters.update(pct=_pct, span=_span, css=_css, accuracy=_accuracy, named=_named(result))
+    page.filters.update(badge=lambda verdict: _OUTCOMES[verdict][1], brief=lambda verdict: _OUTCOMES[verdict][2])
+    outcome, badge, _ = _OUTCOMES[result.verdict.outcome]
     curves = poc(PocPoint(p.method, p.parameter, p.privacy, p.utility) for p in result.compared)
     utility, bound = result.utility, None if result.promise is None else result.promise.bound
     drawn = None
@@ -51,8 +58,8 @@ def render_report(result: AuditResult) -> str:
         r=result,
         css=Markup(_file("report.css")),  # noqa: S704 -- ours
         bound=bound,
-        badge=_badge(result.verdict.outcome),
-        outcome=_outcome(result),
+        badge=badge,
+        outcome=outcome,
         scenarios=_scenarios(result.attacks, bound),
         diversity=drawn,
         curves=curves,
@@ -115,15 +122,6 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
-def _outcome(result: AuditResult) -> str:
-    words = {"holds": "Promise holds", "broken": "Promise broken", "too few faces to say": "Too few faces to say"}
-    return words.get(result.verdict.outcome or "", "Nothing promised")
-
-
-def _badge(outcome: str | None) -> str:
-    return {"holds": "holds", "broken": "broken", "too few faces to say": "few"}.get(outcome or "", "")
-
-
 def _named(result: AuditResult) -> Callable[[Exposed], str]:
     """Return what says which attacks name a person, all of them in one word."""
     direct = len([attack for attack in result.attacks if is_direct(attack)])
@@ -136,10 +134,6 @@ def _named(result: AuditResult) -> Callable[[Exposed], str]:
         return "named by " + "; ".join(face.named_by)
 
     return words
-
-
-def _brief(outcome: str | None) -> str:
-    return {None: "not covered", "too few faces to say": "too few"}.get(outcome, outcome or "")
 
 
 def _pct(share: float | None) -> str:

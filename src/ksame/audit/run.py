@@ -127,7 +127,13 @@ def audit(
             seed=config.seed,
             name=f"{method} {parameter}".strip(),
         ),
-        counts=_counts(faces),
+        counts=Counts(
+            people=faces.people,
+            pairs=len(faces.pairs),
+            originals=len({pair.pair.original.name for pair in faces.pairs}) + len(faces.further),
+            without_face=len(faces.without_face),
+            not_judged=len(faces.not_judged),
+        ),
         promise=promise,
         verdict=verdict,
         attacks=tuple(j.record for j in judged),
@@ -137,7 +143,7 @@ def audit(
         compared=compared(points, [other.poc for other in compare]),
         without_face=tuple(pair.pair.released.name for pair in faces.without_face),
         not_judged=tuple(faces.not_judged),
-        limits=(*unable, *skipped, *_limits(faces, pictures, cropper.view), *_limits_of_restoring(restorers)),
+        limits=(*unable, *skipped, *_limits(faces, pictures, cropper.view, restorers)),
         software=software("numpy", "scipy", "scikit-learn", "opencv-python-headless", "ai-edge-litert")
         | {f"{m} (sha256)": Store().model(m).sha256 for m in ("yunet", "face-landmarker", "sface")},
     )
@@ -236,16 +242,6 @@ def fitting(faces: AuditFaces, view: View, bound: float | None, *, earlier: bool
     return tuple(scenarios)
 
 
-def _counts(faces: AuditFaces) -> Counts:
-    return Counts(
-        people=faces.people,
-        pairs=len(faces.pairs),
-        originals=len({pair.pair.original.name for pair in faces.pairs}) + len(faces.further),
-        without_face=len(faces.without_face),
-        not_judged=len(faces.not_judged),
-    )
-
-
 def _method_and_strength(
     certificate: AnyCertificate | None, name: str | None, released: ImageSource
 ) -> tuple[str, str]:
@@ -264,7 +260,7 @@ def _method_and_strength(
 _STRENGTHS = ("k", "p", "sigma", "t", "m", "e", "epsilon", "value")
 
 
-def _limits(faces: AuditFaces, pictures: AuditInput, view: View) -> list[str]:
+def _limits(faces: AuditFaces, pictures: AuditInput, view: View, restorers: Sequence[Restorer]) -> list[str]:
     limits = [
         "An attack that fails proves nothing about other recognisers, or about people who know the person.",
         "Originals and released pictures show the same moment: the worst case. An attacker with other photographs "
@@ -283,14 +279,10 @@ def _limits(faces: AuditFaces, pictures: AuditInput, view: View) -> list[str]:
         limits.append("Every original counts as a different person.")
     if pictures.certificate is None:
         limits.append("No certificate came with the pictures, so nothing was promised that could be judged.")
+    if restorers:
+        names = ", ".join(restorer.name for restorer in restorers)
+        limits.append(
+            f"Faces were restored by {names}: a network trained longer, on more pairs or for this very tool may "
+            "restore more. What it was trained on is not known here; it must have been pairs of other people."
+        )
     return limits
-
-
-def _limits_of_restoring(restorers: Sequence[Restorer]) -> list[str]:
-    if not restorers:
-        return []
-    names = ", ".join(restorer.name for restorer in restorers)
-    return [
-        f"Faces were restored by {names}: a network trained longer, on more pairs or for this very tool may restore "
-        "more. What it was trained on is not known here; it must have been pairs of other people."
-    ]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ksame.arrays import FloatArray, IntArray
 from ksame.attacks import AttackData, Recogniser, Split, clopper_pearson, other_photograph_split, run_attack
 from ksame.attacks.base import Coder
+from ksame.attacks.coders import euclidean
 from ksame.deidentify import Provenance, deidentify
 from ksame.errors import KsameWarning
 from ksame.faces.faceset import FaceSet, quantise
@@ -21,7 +22,6 @@ from ksame.papers.data import FEWEST, SHOT, NotAvailableError, Wanted
 from ksame.papers.experiment import Pictures, Row, Task
 from ksame.privacy.models import patterns
 from ksame.recipes import Recipe, recipe
-from ksame.spaces.reference import cross_squared_distances
 from ksame.utility import label_utility
 from ksame.utility.classifiers import Kernel
 
@@ -161,7 +161,7 @@ class Trained:
 
     def distances(self, probes: FaceSet, gallery: FaceSet) -> FloatArray:
         """Return distances, (n_probes, n_gallery)."""
-        return np.sqrt(cross_squared_distances(self.encode(probes), self.encode(gallery)))
+        return euclidean(self, probes, gallery)
 
 
 def attack(scenario: str, recogniser: Recogniser, data: AttackData, **labels: Any) -> Row:

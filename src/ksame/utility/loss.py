@@ -46,11 +46,12 @@ def measure_loss(before: NDArray[Any], after: NDArray[Any]) -> Loss:
     a, b = _grey_values(before), _grey_values(after)
     difference = a - b
     square = float((difference**2).sum())
+    error = square / difference.size
     return Loss(
         euclidean=float(np.sqrt(square)),
         changed=float((np.abs(difference) > CHANGED).any(axis=2).mean()),
         entropy=_entropy(b),
-        psnr=_psnr(square / difference.size),
+        psnr=float(10.0 * np.log10(PEAK**2 / error)) if error else float("inf"),
         ssim=_ssim(a, b),
     )
 
@@ -117,10 +118,6 @@ def _entropy(values: FloatArray) -> float:
     _, counts = np.unique(np.rint(values.mean(axis=2)), return_counts=True)
     shares = counts / counts.sum()
     return max(0.0, float(-(shares * np.log2(shares)).sum()))
-
-
-def _psnr(error: float) -> float:
-    return float("inf") if error == 0 else float(10.0 * np.log10(PEAK**2 / error))
 
 
 def _ssim(a: FloatArray, b: FloatArray) -> float:

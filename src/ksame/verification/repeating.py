@@ -9,7 +9,7 @@ import numpy as np
 
 from ksame.deidentify import Provenance, deidentify
 from ksame.errors import InputError, KsameError, KsameWarning
-from ksame.faces.duplicates import APART, Names
+from ksame.faces.duplicates import APART
 from ksame.faces.faceset import FaceSet
 from ksame.privacy.certificate import Certificate
 from ksame.privacy.findings import Finding, check, differences
@@ -45,6 +45,7 @@ def repeat(
         return [Finding("recomputed", None, "made with a reference of other people; give it with --reference")]
     if method.coding_params.get("learned_on"):
         return [Finding("recomputed", None, "the coding was learned on other faces, which are not at hand")]
+    kept_apart = any(text.endswith(APART) for text in release.certificate.warnings)  # photographs under two names
     try:
         again = rebuild_recipe(release.certificate)
         with warnings.catch_warnings():
@@ -55,7 +56,7 @@ def repeat(
                 seed=linkage.seed,
                 reference=reference,
                 after=linkage.before(),
-                provenance=replace(provenance or Provenance(), names=_names(release)),
+                provenance=replace(provenance or Provenance(), names="keep" if kept_apart else "merge"),
                 remember=False,
             )
     except KsameError as error:
@@ -75,17 +76,12 @@ def repeat(
     ]
 
 
-def _names(release: Release) -> Names:
-    """Return what was done with photographs under two names: kept apart where the certificate says so."""
-    return "keep" if any(text.endswith(APART) for text in release.certificate.warnings) else "merge"
-
-
 def _reclaimed(release: Release, redone: Release, *, complete: bool) -> list[str]:
     """Return where a certificate differs from one made anew; warnings may have been added, but never taken away."""
     parts = {"method", "counts", "promise", "figures", "checks", "series"}
-    stated, actual = (one.certificate.model_dump(mode="json", include=parts) for one in (release, redone))
-    for one in () if complete else (stated, actual):
-        one["counts"] = {name: value for name, value in one["counts"].items() if name not in _FROM_FILES}
-        del one["method"]["labels"]
+    stated, actual = (each.certificate.model_dump(mode="json", include=parts) for each in (release, redone))
+    for told in () if complete else (stated, actual):
+        told["counts"] = {name: value for name, value in told["counts"].items() if name not in _FROM_FILES}
+        del told["method"]["labels"]
     gone = [text for text in redone.certificate.warnings if text not in release.certificate.warnings]
     return [*differences(stated, actual), *(f"a warning is missing: {text}" for text in gone)]
