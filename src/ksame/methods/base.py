@@ -26,36 +26,17 @@ Written = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """Coded faces to be de-identified, and what else is known of them.
+    """Coded faces to be de-identified, and what else is known of them."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_faces, n_features)
-    subjects : ndarray of shape (n_faces,)
-    strata : ndarray of shape (n_faces,), optional
-        Utility labels; faces of different labels are kept apart.
-    shape : (height, width, channels), optional
-        Given when the codes are pixels.
-    landmarks : ndarray of shape (n_faces, n_points, 2), optional
-    reference : FaceModels, optional
-        People outside the set (the street corner); without it the faces are their own reference (the office building).
-    distance_codes : ndarray of shape (n_faces, n_distance_features), optional
-        Another coding in which neighbours are sought.
-    stranger : callable, optional
-        Draws somebody who does not exist, with the labels of the faces it is given.
-    written : callable, optional
-        Tells what becomes of codes when they are written as pictures.
-    """
-
-    codes: FloatArray
-    subjects: NDArray[np.str_]
-    strata: NDArray[np.str_] | None = None
-    shape: tuple[int, int, int] | None = None
-    landmarks: FloatArray | None = None
-    reference: FaceModels | None = None
-    distance_codes: FloatArray | None = None
-    stranger: Stranger | None = None
-    written: Written | None = None
+    codes: FloatArray  # (n_faces, n_features)
+    subjects: NDArray[np.str_]  # (n_faces,)
+    strata: NDArray[np.str_] | None = None  # (n_faces,): labels that are kept apart
+    shape: tuple[int, int, int] | None = None  # height, width and channels, where the codes are pixels
+    landmarks: FloatArray | None = None  # (n_faces, n_points, 2)
+    reference: FaceModels | None = None  # other people (street corner); without it the faces (office building)
+    distance_codes: FloatArray | None = None  # (n_faces, n_distance_features): where neighbours are sought
+    stranger: Stranger | None = None  # draws somebody who does not exist, with the labels of the faces it is given
+    written: Written | None = None  # tells what becomes of codes when they are written as pictures
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -106,39 +87,17 @@ class Problem:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcome:
-    """What a method decided.
+    """What a method decided: distinct faces, and copies that show them, so that equal faces are equal to the bit."""
 
-    Attributes
-    ----------
-    surrogates : ndarray of shape (n_surrogates, n_features)
-        The distinct faces to release. Copies point into it, so that faces meant to be equal are equal to the bit.
-    rows : ndarray of shape (n_copies,)
-        Which surrogate each released copy shows.
-    sources : sequence of length n_copies
-        The faces each copy stands for: indices into the problem, all of one subject.
-    promise : PrivacyModel
-        What holds for these copies.
-    groups : ndarray of shape (n_copies,), optional
-        The group of each copy; secret.
-    withheld : mapping of face index to reason
-        Faces that no copy stands for.
-    figures : mapping
-        Aggregates that may be published.
-    secrets : mapping of name to sequence of length n_copies
-        Numbers of single faces; for the linkage only.
-    warnings : tuple of str
-        Where privacy is weaker than asked for.
-    """
-
-    surrogates: FloatArray
-    rows: IntArray
-    sources: Sequence[Sequence[int]]
-    promise: PrivacyModel
-    groups: IntArray | None = None
-    withheld: Mapping[int, str] = field(default_factory=dict)
-    figures: Mapping[str, float] = field(default_factory=dict)
-    secrets: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    surrogates: FloatArray  # (n_surrogates, n_features): the distinct faces
+    rows: IntArray  # (n_copies,): which of them each copy shows
+    sources: Sequence[Sequence[int]]  # for each copy, the faces of the problem it stands for, all of one subject
+    promise: PrivacyModel  # what holds for these copies
+    groups: IntArray | None = None  # (n_copies,): secret
+    withheld: Mapping[int, str] = field(default_factory=dict)  # faces that no copy stands for, and why
+    figures: Mapping[str, float] = field(default_factory=dict)  # aggregates that may be published
+    secrets: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # numbers of single copies; for the linkage only
+    warnings: tuple[str, ...] = ()  # where privacy is weaker than asked for
 
 
 class Method(Protocol):

@@ -15,18 +15,7 @@ _DIGITS = 6  # of a direction; more would depend on the machine and the number o
 def cut(codes: FloatArray, rows: IntArray, parts: int) -> list[IntArray]:
     """Split rows into ``parts`` leaves of nearly one size, each time across the direction in which they vary most.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n, n_features)
-    rows : ndarray of shape (n_rows,)
-        Indices into ``codes``, rising.
-    parts : int
-        In [1, n_rows].
-
-    Returns
-    -------
-    leaves : list of ndarray
-        Indices into ``codes``, rising; their sizes differ by one at most for every cut.
+    ``rows`` are rising indices into codes of shape (n, n_features), and so are the leaves; at most ``len(rows)`` parts.
     """
     if parts == 1:
         return [rows]
@@ -39,7 +28,7 @@ def cut(codes: FloatArray, rows: IntArray, parts: int) -> list[IntArray]:
 
 
 def _along_main_direction(codes: FloatArray, rows: IntArray) -> FloatArray:
-    """Return how far along the first principal direction each row lies; of ties the digits are equal."""
+    """Return how far along the first principal direction each row lies, rounded, so that ties are ties anywhere."""
     sample = np.asarray(codes[rows[:: max(1, len(rows) // _SAMPLE)]], dtype=np.float64)
     direction = np.round(fit_pca(sample, 1).components[0], _DIGITS)
     place = np.empty(len(rows))

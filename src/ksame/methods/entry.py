@@ -13,52 +13,19 @@ from ksame.registry import Registry
 
 @dataclass(frozen=True)
 class InScenes:
-    """What a method does to faces in photographs and video.
+    """What a method does to faces in photographs and video."""
 
-    Attributes
-    ----------
-    works : bool
-        Whether it means anything there.
-    shares : str
-        What the people of a group share, in the words of the certificate; empty for masks.
-    judged : bool
-        Whether the recogniser in the loop says who gets which face; otherwise the method does.
-    fills : bool
-        Whether a mask is made of what surrounds the face, without a look at it.
-    needs_mesh : bool
-        Whether a mask can only be put on a face whose eyes are known.
-    fixed : mapping of str to anything
-        Parameters that scenes choose.
-    """
-
-    works: bool = True
-    shares: str = ""
-    judged: bool = False
-    fills: bool = False
-    needs_mesh: bool = False
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    works: bool = True  # whether it means anything there
+    shares: str = ""  # what the people of a group share, in the words of the certificate; empty for masks
+    judged: bool = False  # whether the recogniser in the loop says who gets which face; otherwise the method does
+    fills: bool = False  # whether a mask is made of what surrounds the face, without a look at it
+    needs_mesh: bool = False  # whether a mask can only be put on a face whose eyes are known
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters that scenes choose
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a name stands for, and what to tell people about it.
-
-    Attributes
-    ----------
-    name, summary, promise, bound, needs, paper : str
-    method : type, optional
-        A dataclass of parameters; None for the plain fill, which has none.
-    fixed : mapping of str to anything
-        Parameters that the name stands for. All others can be chosen.
-    codings : tuple of str
-        In which it works on face sets, the default first; empty where it does not.
-    aam : mapping of str to anything
-        How the Active Appearance Model codes for it.
-    equals : str
-        The method that it is where its coding keeps all of a face; empty where there is none.
-    scenes : InScenes
-        What it does to photographs and video.
-    """
+    """What a name stands for, and what to tell people about it."""
 
     name: str
     summary: str
@@ -66,12 +33,12 @@ class Entry:
     bound: str
     needs: str
     paper: str
-    method: Callable[..., Any] | None
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    codings: tuple[str, ...] = ("pixel",)
-    aam: Mapping[str, Any] = field(default_factory=dict)
-    equals: str = ""
-    scenes: InScenes = InScenes(works=False)
+    method: Callable[..., Any] | None  # a dataclass of parameters; None for the plain fill, which has none
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters that the name stands for
+    codings: tuple[str, ...] = ("pixel",)  # in which it works on face sets, the default first; none where it does not
+    aam: Mapping[str, Any] = field(default_factory=dict)  # how the Active Appearance Model codes for it
+    equals: str = ""  # the method that it is where its coding keeps all of a face
+    scenes: InScenes = InScenes(works=False)  # what it does to photographs and video
 
     def __post_init__(self) -> None:
         if self.masks and not self.scenes.fills and not hasattr(self.method, "apply"):

@@ -25,18 +25,12 @@ class Select(Parameters):
     A label that varies within a subject, such as expression, cannot split people into classes: two groupings of the
     same people could be intersected. k-Same then groups people once and releases one face for each group and label.
 
-    Parameters
-    ----------
-    inner : Method
-    label : str
-        Its name, for messages and the certificate.
-    small_classes : {"error", "merge", "drop"}
-        What happens to a class with too few people: an error that names it; all small classes together become one (with
-        the smallest large class if that is still too small); or they are withheld.
+    Classes with too few people are an error that names them; or all of them become one, with the smallest large class
+    if that is still too small; or they are withheld.
     """
 
     inner: Method
-    label: str
+    label: str  # its name, for messages and the certificate
     small_classes: Literal["error", "merge", "drop"] = parameter(
         "error", "what becomes of classes with fewer people than the method needs", choices=("error", "merge", "drop")
     )

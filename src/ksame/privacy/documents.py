@@ -34,16 +34,9 @@ class Document(Record):
 
 
 def read_document(kind: type[Model], data: bytes, what: str) -> Model:
-    """Return what a JSON file says.
+    """Return what a JSON file says; ``what`` it should be, such as "a valid certificate", is for messages.
 
     Raises InputError when it is no JSON, does not fit, holds a number that is none, or says one thing twice.
-
-    Parameters
-    ----------
-    data : bytes
-        The file.
-    what : str
-        What it should be, such as "a valid certificate"; for the message.
     """
     try:
         document = kind.model_validate_json(data)  # bounds the depth, so it comes first
@@ -74,10 +67,7 @@ def read_any(data: bytes, *kinds: type[Kind]) -> Kind:
 
 
 def read_bytes(path: Path, what: str, *, plain: bool = False) -> bytes:
-    """Return a file, or say that it cannot be read.
-
-    With ``plain``, for what lies in somebody else's folder, pipes and devices are not opened: they may never end.
-    """
+    """Return a file; with ``plain``, for somebody else's folder, no pipe or device, which may never end."""
     try:
         if plain and path.exists() and not path.is_file():
             raise InputError(f"{path}: {what} cannot be read (not a plain file).")

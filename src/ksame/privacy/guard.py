@@ -27,10 +27,8 @@ SHARE = 0.1
 def too_near(evidence: Evidence, originals: NDArray[Any]) -> dict[int, str]:
     """Return released faces that are nearly one of the originals they stand for, and why they must not be shown.
 
-    Parameters
-    ----------
-    originals : ndarray of shape (n_originals, height, width, channels)
-        The images themselves, in [0, 1]; bytes are compared where they have the size of the released faces.
+    ``originals`` are the images, (n_originals, height, width, channels) in [0, 1]; pixels are compared where they have
+    the size of the released faces.
     """
     close = SHARE * 4.0 * evidence.originals.scale()  # a scale is a quarter of the distance between people
     reasons: dict[int, str] = {}

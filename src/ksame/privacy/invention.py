@@ -41,16 +41,9 @@ class InventedRegion:
         region: NDArray[np.bool_],
         rng: np.random.Generator,
     ) -> list[Violation]:
-        """Fill the region with noise, render again, and return a violation if any byte of the picture differs.
+        """Fill the region, (height, width), with noise, render again, and return a violation if any byte differs.
 
-        Parameters
-        ----------
-        render : callable
-            Renders a frame, with the same tracks and the same plan each time.
-        frame : ndarray of shape (height, width, 3)
-            The original.
-        region : ndarray of shape (height, width)
-            Which pixels are taken away.
+        ``render`` has the same tracks and the same plan each time; ``frame`` is the original, (height, width, 3).
         """
         expected = render(frame)
         for _ in range(_ROUNDS):

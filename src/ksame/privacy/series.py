@@ -56,18 +56,9 @@ class Occasion:
 def continued(
     after: Linkage, added: tuple[Release, Linkage] | None, occasion: Occasion, waiting: Sequence[WithheldFace]
 ) -> tuple[Release, Linkage]:
-    """Repeat the faces of earlier releases and add those of the newcomers.
+    """Repeat the faces of the latest release of a series and add those of the newcomers' own, where there is one.
 
     Raises GuaranteeError when some face would stand for fewer people than promised.
-
-    Parameters
-    ----------
-    after : Linkage
-        Of the latest release of the series.
-    added : (Release, Linkage) or None
-        The newcomers' own release; None where there are none, or too few of them.
-    waiting : sequence of WithheldFace
-        Pictures that no face stands for.
     """
     number = after.history[-1].number + 1
     images, linked, k = after.shown(), list(after.faces), after.history[-1].k

@@ -19,20 +19,15 @@ class FaceSpace(Protocol):
 
     def params(self) -> dict[str, Any]:
         """Return the public parameters, ready for JSON."""
-        ...
 
     def fit(self, faces: FaceSet) -> FaceSpace:
         """Learn the coding from a face set and return it fitted; the space itself is left as it was."""
-        ...
 
     def encode(self, faces: FaceSet) -> FloatArray:
         """Return codes of shape (n_faces, n_features)."""
-        ...
 
     def landmarks(self, codes: FloatArray) -> FloatArray | None:
         """Return where the points of decoded faces lie, (n, n_points, 2 or 3); None where a coding has no points."""
-        ...
 
     def decode(self, codes: FloatArray) -> FloatArray:
         """Return images of shape (n, height, width, channels) for codes of shape (n, n_features), not yet clipped."""
-        ...

@@ -23,8 +23,9 @@ class PCA:
     """Mean, principal directions and their variances."""
 
     mean: FloatArray  # (n_features,)
-    # (n_components, n_features): orthonormal rows, by falling variance; the largest entry of each is positive
-    components: FloatArray
+    components: (
+        FloatArray  # (n_components, n_features): orthonormal, by falling variance, each's largest entry positive
+    )
     variances: FloatArray  # (n_components,)
     total_variance: float  # of the training rows, all directions together
 

@@ -39,8 +39,7 @@ NEUTRAL: Mapping[str, float] = MappingProxyType(
 class Expression:
     """What an expression changes."""
 
-    # attributes of the face model that differ from a face at rest
-    attributes: Mapping[str, float] = field(default_factory=dict)
+    attributes: Mapping[str, float] = field(default_factory=dict)  # of the face model, where they differ from rest
     movements: Mapping[str, float] = field(default_factory=dict)  # movements of the mesh, in eye distances
     lips_part: bool = False  # whether the inside of the mouth shows
     teeth: float = 0.0  # how much of the upper teeth shows where the lips part, in eye distances
@@ -78,10 +77,8 @@ def move(model: FaceModel, shapes: FloatArray, expression: Expression) -> FloatA
     shapes = shapes.copy()
     eyes = np.linalg.norm(shapes[:, 468] - shapes[:, 473], axis=1)
     if not expression.lips_part or "jaw" in expression.movements:
-        upper, lower = shapes[:, list(_UPPER)], shapes[:, list(_LOWER)]
-        middle = 0.5 * (upper + lower)
-        shapes[:, list(_UPPER)] = middle
-        shapes[:, list(_LOWER)] = middle
+        middle = 0.5 * (shapes[:, list(_UPPER)] + shapes[:, list(_LOWER)])
+        shapes[:, list(_UPPER)] = shapes[:, list(_LOWER)] = middle
     for name, amount in expression.movements.items():
         shapes += eyes[:, None, None] * amount * movements(model)[name]
     return shapes

@@ -49,13 +49,11 @@ class People:
     """People who do not exist; rows are people."""
 
     codes: FloatArray  # (n, n_codes): in the face model, with its mean expression
-    # (n,): labels; ages are bands
-    genders: NDArray[np.str_]
-    ages: NDArray[np.str_]
-    tones: NDArray[np.str_]
-    # (n, 3): colours
-    hair: FloatArray
-    clothes: FloatArray
+    genders: NDArray[np.str_]  # (n,)
+    ages: NDArray[np.str_]  # (n,): bands
+    tones: NDArray[np.str_]  # (n,)
+    hair: FloatArray  # (n, 3): colours
+    clothes: FloatArray  # (n, 3)
     hair_length: FloatArray  # (n,): from the eyes down, in eye distances
     hair_line: FloatArray  # (n,): from the eyes up
     hair_volume: FloatArray  # (n,): beyond the skull
@@ -63,17 +61,14 @@ class People:
     baldness: FloatArray  # (n,): 0 for a full head of hair, 1 for none on the crown
     curtain: FloatArray  # (n,): how far the hair at the sides covers the face
     grain: IntArray  # (n,): where in the noise the strands of hair are taken
-    # (n,): how strong each is, in [0, 1]
-    brow_weight: FloatArray
-    beard: FloatArray
-    moustache: FloatArray
-    lipstick: FloatArray
-    # (n, 3)
-    irises: FloatArray
-    lip_colours: FloatArray
-    frame_colours: FloatArray
-    # (n, 4): half width, half height, squareness and thickness of the lenses, in eye distances; zeros for none
-    spectacles: FloatArray
+    brow_weight: FloatArray  # (n,): how strong, in [0, 1]
+    beard: FloatArray  # (n,)
+    moustache: FloatArray  # (n,)
+    lipstick: FloatArray  # (n,)
+    irises: FloatArray  # (n, 3): colours
+    lip_colours: FloatArray  # (n, 3)
+    frame_colours: FloatArray  # (n, 3)
+    spectacles: FloatArray  # (n, 4): half width and height, squareness and thickness, in eye distances; zeros for none
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -82,9 +77,8 @@ class People:
 def pick_people(n: int, seed: int) -> IntArray:
     """Pick who appears: numbers of people, (n,), women and men in turn.
 
-    The people chosen when ksame was built, whom a recogniser finds unlike every portrait behind the face
-    model and rarely like one another, come first, in an order that depends on the seed; when they run out,
-    people follow who were not checked.
+    First come, in an order that depends on the seed, the people chosen when ksame was built, whom a recogniser finds
+    unlike every portrait behind the face model and rarely like one another; then people who were not checked.
     """
     rng = np.random.default_rng(seed)
     chosen = chosen_people()
@@ -104,10 +98,7 @@ def chosen_people() -> IntArray:
 
 
 def draw_people(model: FaceModel, numbers: IntArray) -> People:
-    """Draw people by their numbers: the same number is always the same person.
-
-    ``numbers`` is of shape (n,); even for women, odd for men.
-    """
+    """Draw people by their numbers, (n,), even for women, odd for men: the same number is always the same person."""
     people = [_draw(model, int(number)) for number in numbers]
     return People(*(np.array(column) for column in zip(*people, strict=True)))
 

@@ -94,35 +94,35 @@ class Painter:
             rows = range(start, min(start + CHUNK, len(people)))
             codes = np.zeros((CHUNK, self.model.n_codes))
             codes[: len(rows)] = people.codes[rows.start : rows.stop]
-            rest = expressed(self.model, codes, EXPRESSIONS["neutral"])
-            frames = self._frames(rest, EXPRESSIONS["neutral"])
-            colours = [
-                self.model.mean_colours(rest, part) for part in (self.model.evener.cheeks, self.model.evener.crown)
-            ]
+            around = self._surrounds(codes, people, rows)
             names = dict.fromkeys(shot.expression for i in rows for shot in shots[i])
             faces = {name: self._faces(codes, EXPRESSIONS[name]) for name in names}
             for (_, textures), (j, i) in product(faces.values(), enumerate(rows)):
                 decorate(self.model, textures[j], people, i)
-            for j, i in enumerate(rows):
-                around = surround(people, i, colours[0][j], colours[1][j], frames[j], self._canvas)
+            for j, (i, surrounding) in enumerate(zip(rows, around, strict=True)):
                 painted = []
                 for shot in shots[i]:
                     shapes, textures = faces[shot.expression]
                     moment = Moment(EXPRESSIONS[shot.expression], shot.turn, shot.grain, shot.illumination)
-                    painted.append(self._shoot(shapes[j], textures[j], around, moment))
+                    painted.append(self._shoot(shapes[j], textures[j], surrounding, moment))
                 yield np.stack([image for image, _ in painted]), np.stack([points for _, points in painted])
 
     def film(self, people: People, moments: Iterable[Moment]) -> Iterator[NDArray[np.float32]]:
         """Paint the first of ``people`` moment after moment; yields pictures of shape (height, width, 3)."""
-        rest = expressed(self.model, people.codes[:1], EXPRESSIONS["neutral"])
-        frame = self._frames(rest, EXPRESSIONS["neutral"])[0]
-        parts = self.model.evener.cheeks, self.model.evener.crown
-        cheeks, crown = (self.model.mean_colours(rest, part)[0] for part in parts)
-        around = surround(people, 0, cheeks, crown, frame, self._canvas)
+        around = next(self._surrounds(people.codes[:1], people, range(1)))
         for moment in moments:
             shapes, textures = self._faces(people.codes[:1], moment.expression)
             decorate(self.model, textures[0], people, 0)
             yield self._shoot(shapes[0], textures[0], around, moment)[0]
+
+    def _surrounds(self, codes: FloatArray, people: People, rows: range) -> Iterator[Surround]:
+        """Paint what is around the faces of some people, at rest, one after the other."""
+        rest = expressed(self.model, codes, EXPRESSIONS["neutral"])
+        frames = self._frames(rest, EXPRESSIONS["neutral"])
+        parts = self.model.evener.cheeks, self.model.evener.crown
+        cheeks, crowns = (self.model.mean_colours(rest, part) for part in parts)
+        for j, i in enumerate(rows):
+            yield surround(people, i, cheeks[j], crowns[j], frames[j], self._canvas)
 
     def _frames(self, codes: FloatArray, expression: Expression) -> FloatArray:
         """Return meshes, (n, 478, 3), in eye distances of the mean face about the point between the eyes."""

@@ -32,14 +32,10 @@ from ksame.spaces.aam.warp import FloatImage
 Method = Literal["simultaneous", "project-out"]
 
 ALIKE = 100.0
-"""How many neighbouring feature values say the same thing: their noise is not independent, and counting
-each of them in full would drown what is known about likely shapes."""
+"""How many neighbouring feature values say the same: counted in full, they would drown what is known of shapes."""
 
-_WITHIN = 3.0
-"""Standard deviations that no shape parameter may pass."""
-
-STILL = 0.02
-"""A round that moves the points by less than this, in pixels of the level, is the last."""
+_WITHIN = 3.0  # standard deviations that no shape parameter may pass
+STILL = 0.02  # pixels of the level: a round that moves the points by less is the last
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +104,7 @@ class Fitter:
         return cls(model, tuple(levels))
 
     def fit(
-        self,
-        image: NDArray[Any],
-        start: ArrayLike,
-        *,
-        method: Method = "simultaneous",
-        max_rounds: int = 20,
+        self, image: NDArray[Any], start: ArrayLike, *, method: Method = "simultaneous", max_rounds: int = 20
     ) -> Fit:
         """Find the face near ``start``.
 

@@ -30,21 +30,15 @@ class Params:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AppearanceModel:
-    """Mean and modes of shape and texture: ``s = s0 + sum p_i s_i``, ``A = A0 + sum lambda_i A_i``.
-
-    Build one with :func:`ksame.spaces.aam.build`.
-    """
+    """Mean and modes of shape and texture: ``s = s0 + sum p_i s_i``, ``A = A0 + sum lambda_i A_i``."""
 
     mean_shape: FloatArray  # (n_points, 2): in pixels of the base image
-    # (n_shape_modes, n_points, 2): orthonormal, and orthogonal to every shift, rotation and scaling of the mean
-    # shape
-    shape_modes: FloatArray
+    shape_modes: FloatArray  # (n_shape_modes, n_points, 2): orthonormal, and orthogonal to every similarity
     shape_variances: FloatArray  # (n_shape_modes,)
     shape_total: float  # variance of the training shapes, all directions together
     triangles: IntArray  # (n_triangles, 3)
     size: tuple[int, int]  # height and width of the base image
-    # (n_pixels, channels): one row for each base pixel inside the mesh, eyes and mouth included
-    mean_texture: FloatImage
+    mean_texture: FloatImage  # (n_pixels, channels): the base pixels inside the mesh, eyes and mouth included
     texture_modes: FloatImage  # (n_texture_modes, n_pixels, channels): orthonormal
     texture_variances: FloatArray  # (n_texture_modes,)
     texture_total: float
@@ -63,8 +57,7 @@ class AppearanceModel:
             "texture_modes": (len(self.texture_variances), pixels, channels),
         }
         for name, shape in expected.items():
-            if getattr(self, name).shape != shape:
-                got = getattr(self, name).shape
+            if (got := getattr(self, name).shape) != shape:
                 raise InputError(f"The {name} of an appearance model must have shape {shape}. Got {got}.")
 
     @cached_property
@@ -99,8 +92,8 @@ class AppearanceModel:
     def shape_params(self, points: ArrayLike) -> tuple[FloatArray, Similarity]:
         """Return shape parameters and pose of points, (n_points, 2), in closed form.
 
-        Pose is the similarity that takes the mean shape closest to the points. As no shape mode moves the
-        mean shape like a similarity does, points made by the model give back exactly their parameters.
+        Pose is the similarity that takes the mean shape closest to the points. No shape mode moves the mean shape like
+        a similarity, so points made by the model give back exactly their parameters.
         """
         landmarks = np.asarray(points, dtype=np.float64)
         if landmarks.shape != self.mean_shape.shape:

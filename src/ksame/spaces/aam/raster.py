@@ -34,8 +34,7 @@ def _weights(x: FloatArray, y: FloatArray) -> FloatArray:
     (x1, x2), (y1, y2) = ((corner[[1, 2, 0]], corner[[2, 0, 1]]) for corner in (x, y))
     raw = np.array([y1 - y2, x2 - x1, x1 * y2 - y1 * x2])
     area = raw[2].sum(axis=0)
-    flat = np.abs(area) < _FLAT
-    area[flat] = np.inf
+    area[np.abs(area) < _FLAT] = np.inf
     raw /= area
     return raw
 

@@ -25,13 +25,10 @@ class AamSpace(Parameters):
     Pose is not part of a code: faces are decoded where the training faces lie on average, on a plain background.
     """
 
-    # a number of modes, a share of the variance to keep, or all
-    shape: int | float | None = 0.98
-    texture: int | float | None = 0.95
-    width: int = 128  # width of the base image in pixels
-    # set the first texture parameter, overall brightness, to zero, so that light takes no part in who is alike (Sun
-    # et al. 2015)
-    zero_first_texture: bool = False
+    shape: int | float | None = 0.98  # a number of modes, a share of the variance to keep, or all
+    texture: int | float | None = 0.95  # likewise
+    width: int = 128  # of the base image, in pixels
+    zero_first_texture: bool = False  # whether overall brightness takes no part in who is alike (Sun et al. 2015)
     background: float = 0.5  # brightness in [0, 1] around the decoded face
     model_: AppearanceModel | None = field(default=None, repr=False)
     pose_: Similarity | None = field(default=None, repr=False)

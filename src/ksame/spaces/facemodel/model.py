@@ -40,20 +40,15 @@ class FaceModel:
     texture_mean: NDArray[np.float32]  # (n_half, 3): RGB in [0, 1] on the left half of the base's pixels
     texture_modes: NDArray[np.int8]  # (n_texture, n_half, 3): times ``texture_scales``: one standard deviation each
     texture_scales: FloatArray  # (n_texture,)
-    parity: FloatArray  # (n_shape + n_texture,): 1 for symmetric modes, -1 for antisymmetric ones
+    parity: FloatArray  # (n_codes,): 1 for symmetric modes, -1 for antisymmetric ones
     attributes: tuple[str, ...]  # what the directions change
-    # (n_attributes,): of the training faces
-    attribute_means: FloatArray
-    attribute_stds: FloatArray
-    # (n_attributes, n_shape + n_texture): change of the code per standard deviation of an attribute, the other
-    # attributes held
-    directions: FloatArray
-    # (n_shape + n_texture, n_shape + n_texture): square root of the covariance of what the attributes do not explain:
-    # what makes a person
-    spread: FloatArray
-    # (n_attributes, n_shape + n_texture + 1): weights and intercept that read each attribute, in standard deviations,
-    # from a code
-    predictors: FloatArray
+    attribute_means: FloatArray  # (n_attributes,): of the training faces
+    attribute_stds: FloatArray  # (n_attributes,)
+    directions: (
+        FloatArray  # (n_attributes, n_codes): change of the code per deviation of one attribute, the others held
+    )
+    spread: FloatArray  # (n_codes, n_codes): root of the covariance that attributes do not explain: what makes a person
+    predictors: FloatArray  # (n_attributes, n_codes + 1): weights and intercept that read attributes, in deviations
 
     @property
     def n_shape(self) -> int:
@@ -63,7 +58,7 @@ class FaceModel:
     @property
     def n_codes(self) -> int:
         """The length of a code."""
-        return len(self.shape_modes) + len(self.texture_modes)
+        return self.n_shape + len(self.texture_modes)
 
     @cached_property
     def warp(self) -> PiecewiseAffine:
@@ -143,8 +138,7 @@ class FaceModel:
 
     def moved(self, codes: FloatArray, changes: Mapping[str, float]) -> FloatArray:
         """Return codes, (n, n_codes), moved by the given number of units of each attribute."""
-        step = sum((change * self.direction(name) for name, change in changes.items()), np.zeros(self.n_codes))
-        return codes + step
+        return codes + sum((change * self.direction(name) for name, change in changes.items()), np.zeros(self.n_codes))
 
     def labelled(self, labels: Mapping[str, float]) -> FloatArray:
         """Return the code, (n_codes,), of the mean person with these values of attributes."""
