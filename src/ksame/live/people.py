@@ -189,7 +189,8 @@ class LivePeople:
         track = _short_track(name, [face for _, face in views])
         frames = [Frame(i, frame.time, frame.pixels) for i, (frame, _) in enumerate(views)]
         best = tuple((track.number, i) for i in reversed(range(len(views))))
-        tracks = Tracks(_size(frames[0]), len(frames), (Person(name, None, best),), (track,))
+        height, width = frames[0].pixels.shape[:2]
+        tracks = Tracks((width, height), len(frames), (Person(name, None, best),), (track,))
         taken = file_views(frames, tracks, self.recogniser, self.config.job)
         subjects = subjects_of([taken], People({(0, name): name}))
         return (subjects[0] if subjects else None), neutral_of(track)
@@ -220,7 +221,3 @@ def _short_track(name: str, faces: Sequence[Face]) -> Track:
         np.array([(mesh.pose.yaw, mesh.pose.pitch, mesh.pose.roll) for mesh in meshes], dtype=np.float32),
         np.full(len(faces), Source.DETECTED, dtype=np.uint8),
     )
-
-
-def _size(frame: Frame) -> tuple[int, int]:
-    return frame.pixels.shape[1], frame.pixels.shape[0]

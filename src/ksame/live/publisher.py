@@ -61,7 +61,12 @@ class Publisher:
         finished = self._heads(frame, faces, wished)
         missing = wished.heads.keys() - finished.keys()
         plan = wished.masking([(face, NOT_READY) for face in faces if face.track in missing])
-        out = plan.compose(frame.pixels, finished, self._mask, lambda face: self._noise(frame, face))
+        out = plan.compose(
+            frame.pixels,
+            finished,
+            self._mask,
+            lambda face: np.random.default_rng((self.seed, frame.index, face.track)),
+        )
         if self._age(frame) > self.config.latency:
             self.statistics.late += 1
             return None
@@ -107,9 +112,6 @@ class Publisher:
                 return lambda: self.tracker.add(found, frame, faces)
 
             self.searching.start(work)
-
-    def _noise(self, frame: Frame, face: Face) -> np.random.Generator:
-        return np.random.default_rng((self.seed, frame.index, face.track))
 
     def _age(self, frame: Frame) -> float:
         return self.now() - frame.time

@@ -22,7 +22,7 @@ from ksame.live.statistics import Statistics
 from ksame.pictures import STRICT
 from ksame.scene.media import Frame, open_media
 
-Sleep = Callable[[float], None]
+Sleep = Callable[[float], object]
 Now = Callable[[], float]
 _STREAM = re.compile(r"(rtsps?|https?|rtmps?|udp|tcp|srt)://", re.I)
 _TIMEOUT = 10.0  # seconds in which a stream must be there, and give a frame, by choice
@@ -166,7 +166,7 @@ class Grabber:
     ) -> None:
         self._source, self._newest, self._statistics, self._now = source, newest, statistics, now
         self._stop = threading.Event()
-        self._sleep = sleep or self._wait
+        self._sleep: Sleep = sleep or self._stop.wait  # until the grabber is left, at most
         self._thread = threading.Thread(target=self.read, name="ksame-live-source", daemon=True)
 
     def __enter__(self) -> Grabber:
@@ -206,7 +206,3 @@ class Grabber:
             error = problem
         finally:
             self._newest.end(error)
-
-    def _wait(self, seconds: float) -> None:
-        """Sleep until the grabber is left, at most."""
-        self._stop.wait(seconds)

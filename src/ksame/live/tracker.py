@@ -77,7 +77,7 @@ class LiveTracker:
         for track in sorted(self.tracks, key=lambda track: id(track) not in matched):  # those with a detection first
             detection = matched.get(id(track))
             face = self._see(frame, track, detection, out_of_time)
-            taken = face is not None and detection is None and any(_same(face, other) for other in seen)
+            taken = face is not None and detection is None and _is_among(face.box, seen)
             faces += self._covered(track, frame, None if taken else face, seen, detection)
             seen = [face for face in faces if face.source is Source.DETECTED]
         self.tracks = [track for track in self.tracks if track.looks >= 0]
@@ -153,7 +153,7 @@ class LiveTracker:
         track.looks += 1
         box = track.box(frame.index, frame.time, self.config)
         gone = track.looks > self.config.hold_looks and frame.time - track.seen > self.config.hold
-        if gone or any(same_face(np.array(other.box), np.array(track.chain.face.box)) for other in others):
+        if gone or _is_among(track.chain.face.box, others):
             track.looks = -1  # nobody is there, or somebody who is covered already
             self._association.active = [t for t in self._association.active if t is not track.tracklet]
             return []
@@ -180,11 +180,12 @@ def _is_at(track: LiveTrack, frame: int) -> bool:
     return track.tracklet.frames[-1] == frame and track.tracklet.rows[-1] >= 0
 
 
+def _is_among(box: ArrayLike, faces: Iterable[Face]) -> bool:
+    """Tell whether a box is that of one of some faces."""
+    return any(same_face(np.asarray(box), np.array(face.box)) for face in faces)
+
+
 def _corners(box: ArrayLike) -> FloatArray:
     """Return the first and the last corner of a box, (2, 2)."""
     left, top, width, height = np.asarray(box)
     return np.array([[left, top], [left + width, top + height]])
-
-
-def _same(face: Face, other: Face) -> bool:
-    return same_face(np.array(face.box), np.array(other.box))

@@ -203,32 +203,32 @@ def _choices(options: JobConfig) -> list[str]:
 
 def notes_on_counts(counts: SceneCounts) -> list[str]:
     """Return what weakens the privacy of these files and follows from the counts alone."""
-    found = kept_words(counts)
+    notes = kept_words(counts)
     if counts.without_faces:
-        found.append(
+        notes.append(
             f"In {counts.without_faces} of {counts.files} files no face was found; whoever is there is as they were."
         )
     if counts.faces_masked_instead:
-        found.append(
+        notes.append(
             f"In {counts.frames_at_risk} frames a mask stands in for a face that could not be replaced; such faces are "
             "found least surely, so look at these frames."
         )
     if counts.frames_damaged:
-        found.append(f"{counts.frames_damaged} frames could not be decoded, and are black.")
-    return found
+        notes.append(f"{counts.frames_damaged} frames could not be decoded, and are black.")
+    return notes
 
 
 def kept_words(counts: SceneCounts) -> list[str]:
     """Say how many people, and things that are perhaps people, are left as they are."""
-    found = []
+    words = []
     if counts.kept:
-        found.append(
+        words.append(
             f"{counts.kept} of {counts.people} people are left as they are, in all frames or in some, because it was "
             "asked for."
         )
     if counts.not_sure_kept:
-        found.append(f"{counts.not_sure_kept} of what is perhaps a face is left as it is, because it was asked for.")
-    return found
+        words.append(f"{counts.not_sure_kept} of what is perhaps a face is left as it is, because it was asked for.")
+    return words
 
 
 def statement(method: str, k: int | None, k_real: int | None, counts: SceneCounts) -> str:

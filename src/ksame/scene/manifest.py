@@ -79,7 +79,7 @@ class Manifest(Document):
 def listing(job: Job, name: Callable[[Path], str] = str, reason: str = "") -> tuple[ListedFile, ...]:
     """Return what became of each file of a job, while its store is there; ``reason`` is why a single one failed."""
     store = Store(job.work.absolute(), 0)
-    found = []
+    listed = []
     for number, (source, output) in enumerate(job.files):
         done, failed = store.noted(OUTPUT, number), store.noted(FAILED, number)
         state: Literal["open", "done", "withheld", "failed"] = "open"
@@ -89,8 +89,8 @@ def listing(job: Job, name: Callable[[Path], str] = str, reason: str = "") -> tu
             state = "withheld" if why else "done"
         elif failed is not None or (reason and len(job.files) == 1):
             state, why = "failed", reason if failed is None else failed["reason"]
-        found.append(ListedFile(source=name(source), output=name(output), state=state, reason=why))
-    return tuple(found)
+        listed.append(ListedFile(source=name(source), output=name(output), state=state, reason=why))
+    return tuple(listed)
 
 
 def require_new(manifest: Path) -> None:

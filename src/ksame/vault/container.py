@@ -221,11 +221,11 @@ class Vault:
 
         Raises InputError when the identity is that of no recipient, or a key is not the one that the root stands for.
         """
-        found: dict[str, Identity] = {}
+        keys: dict[str, Identity] = {}
         for number in self.numbers("key"):
             owner, key = self._unwrapped(number, identity)
-            found[owner] = identity_in(key, str(self.path))
-        return found
+            keys[owner] = identity_in(key, str(self.path))
+        return keys
 
     def owner(self, number: int, identity: Identity) -> str:
         """Return whose entries a wrapped key opens."""
@@ -312,11 +312,11 @@ class Vault:
 
 def _log(path: Path, index: Index, footer: bytes) -> OpeningLog:
     """Return the log of a vault, which must be the one that its last line tells of."""
-    found = _FOOTER.fullmatch(footer)
-    if found is None or _footer(int(found[1]), found[2].decode()) != found[0]:
+    told = _FOOTER.fullmatch(footer)
+    if told is None or _footer(int(told[1]), told[2].decode()) != told[0]:
         raise _changed(path, "its last line")
     log = OpeningLog.read(log_of(path), index.root)
-    log.require(int(found[1]), found[2].decode())
+    log.require(int(told[1]), told[2].decode())
     return log
 
 

@@ -80,12 +80,12 @@ def read_share(path: Path) -> Share:
         text = path.read_bytes()[: 1 << 16].decode("ascii", "replace")
     except OSError as error:
         raise InputError(f"{path}: the share cannot be read ({error.strerror}). Name the file of a share.") from error
-    found = [match for line in text.splitlines() if (match := _LINE.fullmatch(line.strip()))]
-    if len(found) != 1:
+    matches = [match for line in text.splitlines() if (match := _LINE.fullmatch(line.strip()))]
+    if len(matches) != 1:
         raise InputError(f"{path}: expected a share of a key, a line KSAME-SHARE-1 …. Make some: ksame vault split.")
-    needed, total, number, recipient, values, check = found[0].groups()
+    needed, total, number, recipient, values, check = matches[0].groups()
     share = Share(int(needed), int(total), int(number), recipient, bytes.fromhex(values))
-    body = found[0].group(0).rpartition(" ")[0]
+    body = matches[0].group(0).rpartition(" ")[0]
     if check != _check(body) or not 1 <= share.number <= share.total <= _MAX_SHARES or share.needed < 2:
         raise InputError(f"{path}: the share was changed or mistyped. Use the file that was written.")
     return share

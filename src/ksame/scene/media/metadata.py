@@ -77,8 +77,8 @@ def container_entries(metadata: Mapping[str, str]) -> dict[str, str]:
 
 def exif_entries(exif: Image.Exif) -> tuple[str, ...]:
     """Return the names of the tags of a photograph that may go over; its place is one entry."""
-    found = [name for _, _, name in _tags(exif)]
-    return (*found, "location") if exif.get_ifd(ExifTags.IFD.GPSInfo) else tuple(found)
+    names = [name for _, _, name in _tags(exif)]
+    return (*names, "location") if exif.get_ifd(ExifTags.IFD.GPSInfo) else tuple(names)
 
 
 def kept_exif(exif: Image.Exif, asked: Iterable[str]) -> bytes:
@@ -101,10 +101,10 @@ def _tags(exif: Image.Exif) -> list[tuple[int | None, int, str]]:
         (None, exif),
         (ExifTags.IFD.Exif, exif.get_ifd(ExifTags.IFD.Exif)),
     ]
-    found = []
+    kept = []
     for part, tags in parts:
         for tag, value in tags.items():
             name = ExifTags.TAGS.get(tag, "")
             if name and may_be_kept(name, value):
-                found.append((part, tag, name))
-    return found
+                kept.append((part, tag, name))
+    return kept

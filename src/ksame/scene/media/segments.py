@@ -29,6 +29,7 @@ from ksame.scene.media.source import Media, Timestamp
 from ksame.scene.media.threads import EncoderThread, queue_length
 
 _STATE = "state.json"
+_SUFFIXES = (".nut", ".json")  # of a complete segment: its packets, and its list of times
 _SCHEMA, _VERSION = "ksame-media-work", 1
 _GLOBAL_HEADER = 1 << 22
 """The codec's header stands in that of the container; an AVI file has it among the frames."""
@@ -130,18 +131,15 @@ class Segments:
     def _survey(self, part: range | None) -> int:
         """Return the first segment that is not complete, and remove what is left of others, unless they are a part."""
         count = self._first
-        while self._is_complete(count) and (part is None or count < part.stop):
+        while all(self._file(count, suffix).is_file() for suffix in _SUFFIXES) and (part is None or count < part.stop):
             count += 1
         if part is not None:
             return count
-        complete = {self._file(n, suffix) for n in range(count) for suffix in (".nut", ".json")}
+        complete = {self._file(n, suffix) for n in range(count) for suffix in _SUFFIXES}
         for path in set(self._folder.iterdir()) - complete:
-            if path.name.lstrip(".").split(".")[0].isdigit() and path.suffix in (".nut", ".json", ".part"):
+            if path.name.lstrip(".").split(".")[0].isdigit() and path.suffix in (*_SUFFIXES, ".part"):
                 path.unlink()
         return count
-
-    def _is_complete(self, number: int) -> bool:
-        return self._file(number, ".nut").is_file() and self._file(number, ".json").is_file()
 
     def write(self, frame: OutputFrame) -> None:
         """Queue the next frame for the encoder."""

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from ksame.errors import UsageError
-from ksame.heads.surrogate import Surrogate
 from ksame.privacy.documents import Document, Record
+from ksame.scene.decide import Decision
 from ksame.scene.linkage import LinkedPerson, SceneLinkage
 from ksame.scene.result import JobResult
 from ksame.vault import Entry, Recipients, Sealed, Vault, new_identity, write_vault
@@ -92,7 +92,7 @@ def seal_case(
         record = PersonRecord(
             release_digest=linkage.release_digest,
             linkage=person,
-            surrogate=_surrogate(result, person),
+            surrogate=_surrogate(result.plan.decisions.get(person.name)),
             films=tuple(films[person.name]),
         )
         entries.append(_record(record.model_dump_json(by_alias=True).encode(), public[person.name]))
@@ -111,13 +111,9 @@ def _record(data: bytes, recipient: str) -> Sealed:
     return Sealed.of("record", Recipients((recipient,)).seal(data))
 
 
-def _surrogate(result: JobResult, person: LinkedPerson) -> SurrogateRecord | None:
-    decision = result.plan.decisions.get(person.name)
+def _surrogate(decision: Decision | None) -> SurrogateRecord | None:
     if decision is None or decision.surrogate is None:
         return None
-    return SurrogateRecord(group=person.group, looks=_looks(decision.surrogate))
-
-
-def _looks(surrogate: Surrogate) -> str:
-    looks = surrogate.looks
-    return sha256(looks.shape.tobytes() + looks.texture.tobytes() + bytes(looks.iris)).hexdigest()
+    looks = decision.surrogate.looks
+    digest = sha256(looks.shape.tobytes() + looks.texture.tobytes() + bytes(looks.iris))
+    return SurrogateRecord(group=decision.group, looks=digest.hexdigest())

@@ -45,14 +45,14 @@ class Restored:
 def records(vault: Vault, keys: Mapping[str, Identity]) -> dict[str, PersonRecord]:
     """Return what the vault tells of the people whose keys are given."""
     opened = {name: vault.record(key) for name, key in keys.items() if name != LINK_TABLE}
-    found = {
+    people = {
         name: read_document(PersonRecord, record[1], PersonRecord.expected)
         for name, record in opened.items()
         if record is not None
     }
-    if len(found) < len(opened) or any(record.release_digest != vault.index.release for record in found.values()):
+    if len(people) < len(opened) or any(record.release_digest != vault.index.release for record in people.values()):
         raise InputError(f"{vault.path}: its records do not belong to its keys. Use the copy that was written.")
-    return found
+    return people
 
 
 def restore(

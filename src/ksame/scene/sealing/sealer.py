@@ -134,8 +134,8 @@ class Sealer:
 
 def pieces_in(folder: Path) -> list[Piece]:
     """Return the pieces that lie in a folder, in order."""
-    found = []
+    pieces = []
     for file in sorted(folder.glob("*.json")):
         listed = json.loads(file.read_text(encoding="utf-8"))
-        found += [Piece(folder / name, tuple(holders), first) for name, holders, first in listed["pieces"]]
-    return found
+        pieces += [Piece(folder / name, tuple(holders), first) for name, holders, first in listed["pieces"]]
+    return pieces

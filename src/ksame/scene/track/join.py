@@ -172,8 +172,8 @@ def join_files(files: Sequence[Tracks], same_person: float) -> People:
             known, length = sums[:where], lengths[:where]
             cosines = np.where(length > 0, known @ person.embedding / np.maximum(length, 1e-9), -np.inf)
             alike = np.flatnonzero(cosines >= same_person)
-            elsewhere = (i for i in alike[np.argsort(-cosines[alike], kind="stable")] if _not_in(groups[i], key[0]))
-            where = int(next(elsewhere, where))
+            ranked = alike[np.argsort(-cosines[alike], kind="stable")]
+            where = int(next((i for i in ranked if key[0] not in {file for file, _ in groups[i]}), where))
         if where == len(groups):
             groups.append([])
         groups[where].append(key)
@@ -184,10 +184,6 @@ def join_files(files: Sequence[Tracks], same_person: float) -> People:
     names |= {key: f"{UNCONFIRMED}{i}" for i, key in enumerate(unconfirmed, 1)}
     unmatched = {f"P{i}" for i in range(1, len(groups) + 1) if not lengths[i - 1]}
     return People(names, frozenset(unmatched), frozenset(names[key] for key in unconfirmed))
-
-
-def _not_in(group: Sequence[Key], file: int) -> bool:
-    return all(number != file for number, _ in group)
 
 
 def _amount(tracks: Tracks, person: str) -> float:
