@@ -101,6 +101,14 @@ class DeidentifyCommand:
         list[str] | None,
         typer.Option(help="Mask this person, by fill where the method is no mask.", rich_help_panel=_WHO),
     ] = None
+    another: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Draw another face for this person than last time, with the same --seed, and so for all who share it. "
+            "Everyone else keeps theirs. Name them twice for the face after that.",
+            rich_help_panel=_WHO,
+        ),
+    ] = None
     start: Annotated[
         str | None,
         typer.Option(
@@ -268,6 +276,7 @@ def deidentify_command(options: DeidentifyCommand) -> None:
         keep=tuple(options.keep or ()),
         only=tuple(options.only or ()),
         mask=tuple(options.mask or ()),
+        another=tuple(options.another or ()),
         span=(parse_time(options.start, 0.0), parse_time(options.end, float("inf"))),
         regions=tuple(parse_region(text) for text in options.region or ()),
         boxes=None if options.boxes is None else read_boxes(options.boxes),

@@ -9,6 +9,7 @@ somebody is recognised is exchanged; whoever is recognised in every face of thei
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -51,12 +52,12 @@ class Block:
     people : tuple of Subject
         Of one gender.
     k : int
-    seed : int
+    seed : int or tuple of int
     """
 
     people: tuple[Subject, ...]
     k: int
-    seed: int
+    seed: int | tuple[int, ...]
 
     def __str__(self) -> str:
         return f"surrogates of {len(self.people)} people"
@@ -112,6 +113,36 @@ def choose_in_block(
     search = _Search(list(block.people), block.k, judge, np.random.default_rng(block.seed), executor, progress)
     groups = search.judged() if judged else search.first_drawn()
     return [Group(tuple(group.likeness), group.face, tuple(group.likeness.values())) for group in groups]
+
+
+def draw_again(
+    groups: Sequence[Group],
+    subjects: Sequence[Subject],
+    names: Sequence[str],
+    judge: Judge,
+    rng: np.random.Generator,
+    executor: Executor,
+    *,
+    judged: bool = True,
+) -> list[Group]:
+    """Give the groups of some people another face: who shares one with whom, and every other face, stay as they are.
+
+    Parameters
+    ----------
+    names : sequence of str
+        People; whoever is named twice gets the second face after the first that was drawn.
+    """
+    turns, seed = Counter(names), int(rng.integers(2**63))
+    drawn = []
+    for number, group in enumerate(groups):
+        people = tuple(subjects[i] for i in group.members)
+        turn = sum(turns[person.name] for person in people)
+        if turn:
+            block = Block(people, len(people), (seed, number, turn))  # one group: nobody leaves it
+            (other,) = choose_in_block(block, judge, executor, judged=judged)
+            group = replace(other, members=tuple(group.members[i] for i in other.members))
+        drawn.append(group)
+    return drawn
 
 
 def _blocks(subjects: Sequence[Subject], k: int) -> list[list[int]]:
