@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ksame
+from ksame.errors import UsageError
 from ksame.heads.head import Head, expression_of, neutral_shape
 from ksame.heads.surrogate import modelled
 from ksame.models import SFace, detect, five_points
@@ -14,10 +15,11 @@ from ksame.models.finisher import finisher
 from ksame.models.mesh import FaceMesh
 from ksame.recipes import METHODS, InScenes
 from ksame.scene.config import JobConfig
-from ksame.scene.decide import Judge, Piece, Subject, Treatment, View, choose_surrogates, make_plan
+from ksame.scene.decide import Judge, Piece, Subject, Treatment, View, choose_surrogates, decide, make_plan
 from ksame.scene.decide.dealing import SEARCH, deal
 from ksame.scene.decide.surrogates import _blocks
 from ksame.scene.decide.views import read
+from ksame.scene.track import People
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +93,49 @@ def test_the_choice_does_not_depend_on_the_number_of_workers(people, judge):
     for a, b in zip(one, two, strict=True):
         assert np.array_equal(a.surrogate.looks.texture, b.surrogate.looks.texture)
         assert a.likeness == b.likeness
+
+
+def faces_of(plan):
+    return {name: d.surrogate.looks.texture.tobytes() for name, d in plan.decisions.items() if d.surrogate}
+
+
+def test_another_face_for_somebody_is_another_for_their_group_and_for_nobody_else(people, judge):
+    wishes = {person.name: Treatment.REPLACE for person in people}
+    first, second, third, same = (
+        planned(wishes, people, judge, 3, k=2, another=names) for names in ((), ("P1",), ("P1", "P1"), ("P1",))
+    )
+    sharing = [name for name in wishes if first.groups[name] == first.groups["P1"]]
+    assert len(sharing) >= 2
+    assert first.groups == second.groups == third.groups, "who shares a face with whom stays"
+    for name, face in faces_of(first).items():
+        assert (faces_of(second).get(name) == face) is (name not in sharing)
+    assert len({faces_of(plan)[sharing[0]] for plan in (first, second, third)}) == 3
+    assert faces_of(second) == faces_of(same)
+    for plan in (second, third):
+        assert len({faces_of(plan)[name] for name in sharing if name in faces_of(plan)}) == 1
+        assert all(value <= judge.limit for value in plan.likeness.values()), "the judge has the last word here too"
+
+
+def test_another_face_is_asked_of_the_other_half_of_a_group_as_well(people, judge):
+    """Two who share a face ask for another in turn: each time there is one."""
+    wishes = {person.name: Treatment.REPLACE for person in people}
+    plan = planned(wishes, people, judge, 3, k=2, judged=False)
+    sharing = [name for name in wishes if plan.groups[name] == plan.groups["P1"]][:2]
+    once, twice = (planned(wishes, people, judge, 3, k=2, judged=False, another=sharing[:n]) for n in (1, 2))
+    assert len({faces_of(each)["P1"] for each in (plan, once, twice)}) == 3
+
+
+@pytest.mark.parametrize("name", ["P2", "P7"])
+def test_another_face_is_refused_where_there_is_none(name):
+    everyone, config = People({(0, "P1"): "P1", (0, "P2"): "P2"}), JobConfig(keep=("P2",), another=("P1", name))
+    with pytest.raises(UsageError, match=f"{name}: there is no new face.*: P1"):
+        decide((), everyone, config, 1, recogniser=None, executor=None)
+
+
+@pytest.mark.parametrize("method", ["blackout", "k-same-m"])
+def test_another_face_is_refused_where_none_is_drawn(method):
+    with pytest.raises(UsageError, match="draws none"):
+        JobConfig(method=method, another=("P1",))
 
 
 def test_the_recogniser_no_longer_knows_them(people, judge):

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import ksame
 from ksame.app.cli import app
+from ksame.vault import Vault, new_identity, write_identity
 from studio.conftest import tree
 
 
@@ -72,7 +73,8 @@ def test_a_film_that_was_cancelled_and_resumed_equals_the_command_line(api, medi
     trial = api.begin("scene")
     trial.add(media / "two-people.mp4")
     assert trial.ended(trial.start("find"))["state"] == "done"
-    trial.settings(k=3, seed=7)
+    trial.settings(k=3, seed=7, audio="disguise")
+    trial("PATCH", "", json={"another": ["P2"]})
     job, told = trial.start("run"), []
     while job["state"] == "running":
         told.append(job["progress"]["what"])
@@ -89,8 +91,8 @@ def test_a_film_that_was_cancelled_and_resumed_equals_the_command_line(api, medi
     assert "--resume" in job["command"]
     made = unpacked(trial.download(job, "publish.zip"))
     out = tmp_path / "out"
-    words = ["deidentify", media / "two-people.mp4", "-o", f"{out}/", "--k", "3", "--seed", "7"]
-    assert command_line([*words, "--tracks", tmp_path / "tracks.json"], out) == made
+    words = ["deidentify", media / "two-people.mp4", "-o", f"{out}/", "--k", "3", "--seed", "7", "--another", "P2"]
+    assert command_line([*words, "--audio", "disguise", "--tracks", tmp_path / "tracks.json"], out) == made
 
 
 @pytest.mark.slow
@@ -107,14 +109,41 @@ def test_the_command_that_is_shown_makes_the_same(found, root, tmp_path, monkeyp
 
 
 @pytest.mark.slow
+def test_a_vault_brings_one_person_back_and_changes_no_picture(found, root, tmp_path):
+    owner = new_identity()
+    write_identity(tmp_path / "key.txt", owner)
+    found.settings(method="blackout", seed=3)
+    plain = found.ended(found.start("run"))
+    found.settings(recipient=owner.recipient)
+    job = found.ended(found.start("run"))
+    assert job["state"] == "done", job
+    without, made = (unpacked(found.download(each, "publish.zip")) for each in (plain, job))
+    assert "vault" not in json.loads(without.pop("certificate.json"))
+    certificate = json.loads(made.pop("certificate.json"))
+    assert len(made) == 3
+    assert sorted(without.values()) == sorted(made.values())
+    (listed,) = (each for each in job["downloads"] if each["name"] == "vault.age")
+    assert not listed["publish"]
+    vault = tmp_path / "case.age"
+    vault.write_bytes(found.download(job, "vault.age"))
+    assert Vault.read(vault).root == certificate["vault"]["root"]
+    out = root / found.project / "jobs" / f"{job['number']:04d}" / "out"
+    for picture in out.glob("*.jpg"):
+        back = ["--person", "P1", "--identity", tmp_path / "key.txt", "-o", tmp_path / f"{picture.stem}.png"]
+        CliRunner().invoke(app, [str(word) for word in ("vault", "open", vault, picture, *back)])
+    assert len(list(tmp_path.glob("*.png"))) == 1, "P1 is in one of them"
+
+
+@pytest.mark.slow
 def test_corrections_change_who_is_who_and_can_be_taken_back(found, root):
     first = {path: (root / path).read_bytes() for path in tree(root) if "/tracks/" in path}
 
     def do(expect=200, **wanted):
         return found("POST", "/corrections", expect, json=wanted)
 
-    found("PATCH", "", json={"wishes": {"P2": "mask", "P3": "keep"}})
-    assert do(do="merge", person="P3", into="P2")["project"]["wishes"] == {"P2": "mask"}, "nobody is P3 any more"
+    found("PATCH", "", json={"wishes": {"P2": "mask", "P3": "keep"}, "another": ["P1", "P3"]})
+    merged = do(do="merge", person="P3", into="P2")["project"]
+    assert (merged["wishes"], merged["another"]) == ({"P2": "mask"}, ["P1"]), "nobody is P3 any more"
     assert names(found) == ["P1", "P2"]
     place = found("GET", "/people")[1]["tracks"]
     assert len(place) == 2
@@ -199,6 +228,29 @@ def test_a_face_set_equals_the_command_line(api, portraits, tmp_path, monkeypatc
     words = ["release", portraits, "-o", out, "-m", "k-same-pixel", "--k", "4", "--select", "gender", "--seed", "11"]
     assert command_line(words, out) == made
     assert "contact-sheet.png" in made
+
+
+def test_a_face_set_has_a_vault_for_a_public_key(api, portraits, tmp_path):
+    trial = api.begin("faces")
+    add_set(trial, portraits)
+    trial.settings(method="k-same-pixel", k=4, recipient=new_identity().recipient)
+    job = trial.ended(trial.start("run"))
+    assert job["state"] == "done", job
+    (tmp_path / "link.age").write_bytes(trial.download(job, "vault.age"))
+    made = unpacked(trial.download(job, "publish.zip"))
+    assert Vault.read(tmp_path / "link.age").root == json.loads(made["certificate.json"])["vault"]["root"]
+    assert not [name for name in made if name.endswith(".age")]
+
+
+@pytest.mark.parametrize("kind", ["scene", "faces"])
+@pytest.mark.parametrize("key", ["age1nobody", "AGE-SECRET-KEY-1QQQQ", "", "--force", "ssh-ed25519 AAAA", "ü" * 62])
+def test_a_key_that_is_none_is_refused_at_once_and_not_repeated(api, root, kind, key):
+    trial = api.begin(kind)
+    now = trial("GET", "")["project"]["settings"]
+    told = trial("PATCH", "", 422, json={"settings": {**now, "recipient": key}})["detail"]
+    assert "public key of age" in told
+    assert not key or key not in told, "it may be a secret one"
+    assert trial("GET", "")["project"]["settings"] == now
 
 
 def test_sub_folders_say_who_is_who(api, portraits, root):
@@ -299,10 +351,10 @@ def test_other_files_forget_what_was_wished_for_names(api, root, media):
     trial.add(media / "m12.jpg")
     assert "Look for people first" in trial.start("run", 422)["detail"]
     assert trial.ended(trial.start("find"))["state"] == "done"
-    trial("PATCH", "", json={"wishes": {"P1": "keep"}})
+    trial("PATCH", "", json={"wishes": {"P1": "keep"}, "another": ["P1"]})
     trial.add(media / "f00.jpg")
     view = trial("GET", "")
-    assert (view["project"]["wishes"], view["found"]) == ({}, False)
+    assert (view["project"]["wishes"], view["project"]["another"], view["found"]) == ({}, [], False)
     assert not (root / trial.project / "tracks").exists()
     trial.start("run", 422)
     (root / trial.project / "tracks").write_text("a file where a folder belongs")
@@ -311,6 +363,25 @@ def test_other_files_forget_what_was_wished_for_names(api, root, media):
     (root / trial.project / "jobs").rename(root / trial.project / "old")
     (root / trial.project / "jobs").write_text("")
     assert "cannot be" in trial.start("find", 409)["detail"]
+
+
+def test_another_face_is_drawn_for_nobody_who_has_none(api):
+    from ksame.studio.commands import command, scene_config
+    from ksame.studio.state import Project
+
+    trial = api.begin("scene")
+    trial("PATCH", "", json={"another": ["P2", "P1", "P2"], "wishes": {"P1": "keep"}})
+
+    def asked():
+        project = Project.model_validate(trial("GET", "")["project"])
+        words = command(project, "run", 1)
+        named = tuple(words[i + 1] for i, word in enumerate(words) if word == "--another")
+        assert scene_config(project).another == named, "the preview has the same faces"
+        return named
+
+    assert asked() == ("P2", "P2")
+    trial.settings(method="blackout")
+    assert asked() == ()
 
 
 def test_a_level_is_given_to_the_command_with_all_its_digits(api, monkeypatch):

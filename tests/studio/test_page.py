@@ -62,7 +62,7 @@ def test_everyone_can_read_every_page(tab, checker, media, portraits):  # noqa: 
     page.click("#find")
     page.wait_for_selector("article.job progress")
     page.wait_for_selector(".person")
-    for details in ("#correct-P1", "#draw", "#rename"):
+    for details in ("#correct-P1", "#draw", "#rename", "#vault"):
         page.click(f"{details} summary")
     page.check("#wish-P2-keep", force=True)
     page.click("#preview-go")

@@ -4,6 +4,7 @@ import struct
 import zlib
 
 import pytest
+from PIL import Image
 
 from ksame.errors import ExitCode
 from ksame.studio.api import create_app
@@ -118,6 +119,16 @@ def test_a_wrong_upload_is_refused_by_name_and_nothing_stays(api, root, tmp_path
     told = trial.add(tmp_path / name, expect=422)["detail"]
     assert name in told
     assert str(root) not in told
+    assert tree(root) == {f"{trial.project}/project.json"}
+
+
+@pytest.mark.parametrize(("kind", "role"), [("faces", "faces"), ("audit", "originals"), ("audit", "released")])
+@pytest.mark.parametrize("name", ["face.bmp", "face.heic", "film.mp4"])
+def test_what_a_command_would_pass_over_in_a_folder_is_refused(api, root, tmp_path, kind, role, name):
+    trial = api.begin(kind)
+    Image.new("RGB", (40, 50)).save(tmp_path / name, "BMP")
+    told = trial.add(tmp_path / name, role, expect=422)["detail"]
+    assert "not a kind of file that can be used here" in told
     assert tree(root) == {f"{trial.project}/project.json"}
 
 

@@ -74,6 +74,11 @@ class DeidentifyCommand:
         "from this person: they are masked.",
     )
     mask: list[str] | None = who_option(None, "Mask this person, by fill where the method is no mask.")
+    another: list[str] | None = who_option(
+        None,
+        "Draw another face for this person than last time, with the same --seed, and so for all who share it. Everyone "
+        "else keeps theirs. Name them twice for the face after that.",
+    )
     start: str | None = who_option(
         None, "Change faces from this time on: seconds or h:mm:ss. Before it, everyone stays as they were.", "--from"
     )
@@ -162,6 +167,7 @@ def deidentify_command(options: DeidentifyCommand) -> None:
         keep=tuple(options.keep or ()),
         only=tuple(options.only or ()),
         mask=tuple(options.mask or ()),
+        another=tuple(options.another or ()),
         span=(parse_time(options.start, 0.0), parse_time(options.end, float("inf"))),
         regions=tuple(parse_region(text) for text in options.region or ()),
         boxes=None if options.boxes is None else read_boxes(options.boxes),

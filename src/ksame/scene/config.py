@@ -38,6 +38,8 @@ class JobConfig:
         Strength of a mask.
     keep, only, mask : tuple of str
         People who stay as they are, who alone are replaced, who are masked.
+    another : tuple of str
+        People whose new face is drawn again, with that of whoever shares it; once for every time they are named.
     span : (float, float)
         Seconds between which faces are changed.
     regions : tuple of (x, y, width, height) or MovingRegion
@@ -65,6 +67,7 @@ class JobConfig:
     keep: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     mask: tuple[str, ...] = ()
+    another: tuple[str, ...] = ()
     span: tuple[float, float] = (0.0, np.inf)
     regions: tuple[Region, ...] = ()
     boxes: GivenBoxes | None = None
@@ -80,6 +83,8 @@ class JobConfig:
         check_method(self.method, self.k)
         METHODS[self.method].at(self.level)
         Mask(self.masking, self.level)
+        if self.another and not METHODS[self.method].scenes.judged:
+            raise UsageError(f"--another draws a face again, and {self.method} draws none. Use it with {SOMEONE_ELSE}.")
         if self.workers is not None:
             whole_number("workers", "JobConfig", self.workers, 1, MAX_WORKERS)
         check_scheduler(self.scheduler)

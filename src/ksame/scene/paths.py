@@ -22,6 +22,8 @@ _PHONE_PHOTOS = (".heic", ".heif")
 """Become JPEG."""
 _READ_ONLY = (".mpg", ".mpeg", ".ts", ".mts", ".m2ts", ".3gp", ".3g2", ".flv", ".ogv", ".asf", *_PHONE_PHOTOS)
 """Suffixes of media that are read, or named as unreadable, but not written."""
+MEDIA_SUFFIXES = (*PICTURE_SUFFIXES, *CONTAINERS, *_READ_ONLY)
+"""What is read of a folder."""
 _MAX_NAME = 200
 """Bytes in the name of an output. Most disks take 255; names of work in progress are a little longer."""
 
@@ -155,8 +157,7 @@ def output_paths(
 
 def _is_media(path: Path, folder: Path) -> bool:
     hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    known = path.suffix.lower() in {*CONTAINERS, *PICTURE_SUFFIXES, *_READ_ONLY}
-    return not hidden and known and path.is_file()
+    return not hidden and path.suffix.lower() in MEDIA_SUFFIXES and path.is_file()
 
 
 def _content(item: Input) -> tuple[str, str]:

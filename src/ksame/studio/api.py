@@ -162,7 +162,7 @@ async def _misfit(request: Request, error: Exception) -> Response:
 def _add_projects(app: FastAPI) -> None:
     @app.get("/api/choices", responses=_ERRORS)
     def choices(request: Request) -> Choices:
-        """Return methods, covers and attackers, in the words of the registry."""
+        """Return methods, covers, sounds and attackers, in the words of the registries."""
         return offered(request.app.state.access.max_upload)
 
     @app.get("/api/projects", responses=_ERRORS)
@@ -245,7 +245,8 @@ def _add_people(app: FastAPI) -> None:
         with studio.jobs.idle(project) as found:
             names = studio.looker.ask(looking.correct, studio.projects.folder(project), found.files, wanted)
             wishes = {name: wish for name, wish in found.wishes.items() if name in names}
-            return studio.view(studio.projects.change(project, wishes=wishes))
+            another = tuple(name for name in found.another if name in names)
+            return studio.view(studio.projects.change(project, wishes=wishes, another=another))
 
     @app.get(
         "/api/projects/{project}/files/{number}/thumbs/{track}/{frame}",

@@ -7,16 +7,21 @@ from ksame.heads.covers import COVERS
 from ksame.methods.entry import Entry
 from ksame.models import RECOGNISERS
 from ksame.recipes import METHODS
+from ksame.scene.certificate import SOUND
 from ksame.studio.state import Choices, Method
 
 
 def offered(max_upload: int) -> Choices:
-    """Return methods, covers and attackers."""
+    """Return methods, covers, sounds and attackers."""
     return Choices(
         scenes=tuple(_in_scenes(entry) for entry in METHODS.values() if entry.scenes.works),
         faces=tuple(_method(entry) for entry in METHODS.values() if entry.for_sets),
         covers=tuple((cover.name, cover.summary, cover.leaks) for cover in COVERS.values()),
-        attackers=(*PIXEL_ATTACKERS, *RECOGNISERS),
+        sounds=tuple(SOUND.items()),
+        attackers=(
+            *((name, "compares pixels") for name in PIXEL_ATTACKERS),
+            *((name, "a trained network") for name in RECOGNISERS),
+        ),
         max_upload=max_upload,
     )
 
@@ -39,4 +44,5 @@ def _in_scenes(entry: Entry) -> Method:
     shared = f"the people of a group share one surrogate identity: {entry.scenes.shares}"
     bound = "none; the certificate counts the real people who share it, and a recogniser judges the likeness"
     said = {"promise": "nothing", "bound": "none"} if entry.masks else {"promise": shared, "bound": bound}
-    return _method(entry).model_copy(update={**said, "needs": "photographs or video", "takes_k": not entry.masks})
+    other = {"needs": "", "takes_k": not entry.masks, "draws": entry.scenes.judged}
+    return _method(entry).model_copy(update={**said, **other})

@@ -9,8 +9,10 @@ from ksame.recipes import METHODS
 from ksame.scene.config import JobConfig
 from ksame.studio.projects import JOBS, TRACKS
 from ksame.studio.state import Action, Project, Settings, Wish
+from ksame.vault import Recipients
 
-OUT, ZIP, REVIEW, LINKAGE, REPORT = "out", "publish.zip", "review.png", "link-table.json", "report.html"
+OUT, ZIP, REVIEW, REPORT = "out", "publish.zip", "review.png", "report.html"
+LINKAGE, VAULT = "link-table.json", "vault.age"
 
 
 def command(project: Project, action: Action, number: int, source: int | None = None) -> list[str]:
@@ -36,11 +38,11 @@ def command(project: Project, action: Action, number: int, source: int | None = 
     if project.kind == "scene" and action == "find":
         return ["people", "media/", "--tracks", TRACKS, "--json"]
     if project.kind == "scene" and action == "run":
-        beside = ["--tracks", TRACKS, "--review", f"{place}/{REVIEW}", "--link-table", f"{place}/{LINKAGE}"]
+        beside = ["--tracks", TRACKS, "--review", f"{place}/{REVIEW}", *_undoing(project.settings, place)]
         return ["deidentify", "media/", "-o", f"{place}/{OUT}/", *_scene_options(project), *beside, "--json"]
     if project.kind == "faces" and action == "run":
-        return ["release", "faces", "-o", f"{place}/{OUT}", *_face_options(project.settings), "--link-table",
-                f"{place}/{LINKAGE}", "--json"]  # fmt: skip
+        options = [*_face_options(project.settings), *_undoing(project.settings, place)]
+        return ["release", "faces", "-o", f"{place}/{OUT}", *options, "--json"]
     raise UsageError(f"A project of this kind has nothing to {action}.")
 
 
@@ -57,6 +59,7 @@ def scene_config(project: Project) -> JobConfig:
         level=chosen.level,
         keep=_who(project, "keep"),
         mask=_who(project, "mask"),
+        another=_another(project),
         encoding=EncoderConfig(audio=chosen.audio),
     )
 
@@ -64,6 +67,14 @@ def scene_config(project: Project) -> JobConfig:
 def check(project: Project) -> None:
     """Refuse settings with which no command would begin."""
     chosen = project.settings
+    if chosen.recipient is not None:
+        try:
+            Recipients((chosen.recipient,))
+        except UsageError as error:
+            raise UsageError(
+                "A vault is sealed for a public key of age: 62 letters and digits that begin with age1. This is "
+                "something else, and was not kept. A secret key stays with its owner."
+            ) from error
     if project.kind == "scene":
         scene_config(project)
     elif project.kind == "faces":
@@ -75,6 +86,20 @@ def _who(project: Project, wish: Wish) -> tuple[str, ...]:
     return tuple(name for name, wanted in project.wishes.items() if wanted == wish)
 
 
+def _another(project: Project) -> tuple[str, ...]:
+    """Return whose face is drawn again: nobody's who has none, nor where the method draws none."""
+    draws = METHODS[project.settings.method].scenes.judged
+    return tuple(name for name in project.another if draws and project.wishes.get(name, "replace") == "replace")
+
+
+def _undoing(chosen: Settings, place: str) -> list[str]:
+    """Return options for what undoes the work: the link table, and a vault where there is a key to seal it for."""
+    words = ["--link-table", f"{place}/{LINKAGE}"]
+    return (
+        words if chosen.recipient is None else [*words, "--vault", f"{place}/{VAULT}", "--recipient", chosen.recipient]
+    )
+
+
 def _scene_options(project: Project) -> list[str]:
     chosen = project.settings
     words = ["--method", chosen.method, "--k", str(chosen.k), "--cover", chosen.cover, "--audio", chosen.audio]
@@ -83,6 +108,8 @@ def _scene_options(project: Project) -> list[str]:
         words += ["--keep", name]
     for name in _who(project, "mask"):
         words += ["--mask", name]
+    for name in _another(project):
+        words += ["--another", name]
     return [*words, "--seed", str(chosen.seed)]
 
 
@@ -120,6 +147,7 @@ def outputs(folder: Path) -> list[tuple[Path, bool, str]]:
         (folder / "audit.json", False, "the audit's numbers"),
         (folder / REVIEW, False, "everyone before and after; it shows originals"),
         (folder / LINKAGE, False, "who became whom; it undoes the work"),
+        (folder / VAULT, False, "the vault; whoever has the secret key undoes the work with it"),
     ]
     return [each for each in found if each[0].is_file()]
 

@@ -32,6 +32,7 @@ from ksame.pictures import open_picture
 from ksame.scene.config import Job
 from ksame.scene.job import preview
 from ksame.scene.media import open_media
+from ksame.scene.paths import find_inputs
 from ksame.scene.render.renderer import MAX_YAW
 from ksame.scene.review import crop, evenly
 from ksame.scene.track import Track, Tracks, read_tracks, write_tracks
@@ -157,8 +158,8 @@ def frame(folder: Path, file: StoredFile, index: int) -> bytes:
 def frame_after(folder: Path, project: Project, file: StoredFile, index: int) -> bytes:
     """Return what becomes of a frame, as JPEG."""
     media = folder / "media"
-    sources = sorted(path for path in media.iterdir() if path.is_file() and not path.name.startswith("."))
-    files = [(path, folder / PREVIEW / f"{number}") for number, path in enumerate(_by_content(sources))]
+    sources = find_inputs([media]).files  # in the order of the command: it has a hand in who gets which face
+    files = [(source.path, folder / PREVIEW / f"{number}") for number, source in enumerate(sources)]
     tracks = folder / TRACKS
     job = Job(files, folder / PREVIEW / "work", scene_config(project), project.settings.seed, tracks)
     return _jpeg(preview(job, media / file.stored_as, index)[1])
@@ -196,7 +197,7 @@ def _corrected(
                 raise UsageError(f"There is no {name} here.")
         if wanted.person == wanted.into:
             raise UsageError(f"{wanted.person} is one person already.")
-        with_them = [(file, cast) for file, cast in casts if wanted.person in {one.name for one in cast.people}]
+        with_them = [(file, cast) for file, cast in casts if wanted.person in {each.name for each in cast.people}]
         return {_tracks_of(folder, file): renamed(cast, {wanted.person: wanted.into}) for file, cast in with_them}
     file, cast = next(((file, cast) for file, cast in casts if file.number == wanted.file), (None, None))
     if file is None or cast is None:
@@ -209,13 +210,6 @@ def _corrected(
     else:
         made = discard(cast, wanted.track)
     return {_tracks_of(folder, file): made}
-
-
-def _by_content(sources: list[Path]) -> list[Path]:
-    """Return files in the order in which the command line reads them: it has a hand in who gets which face."""
-    from ksame.scene.paths import find_inputs
-
-    return [item.path for item in find_inputs(sources).files]
 
 
 def _tracks_of(folder: Path, file: StoredFile) -> Path:

@@ -19,14 +19,13 @@ from threading import RLock
 from typing import Any, BinaryIO
 
 from ksame.errors import InputError, KsameError, OutputError, UsageError
+from ksame.faces.reading import SUFFIXES
 from ksame.files import atomic_path, make_folder, write_atomic
-from ksame.pictures import PICTURE_SUFFIXES
 from ksame.privacy.documents import read_document
-from ksame.scene.media.encoding import CONTAINERS
+from ksame.scene.paths import MEDIA_SUFFIXES
 from ksame.studio.state import ROLES, Kind, Project, Role, Settings, StoredFile
 
 STATE, TRACKS, UNDO, THUMBS, PREVIEW, JOBS = "project.json", "tracks", "undo", "thumbs", "preview", "jobs"
-_READ = (".heic", ".heif", ".mpg", ".mpeg", ".ts", ".mts", ".m2ts", ".3gp", ".flv", ".ogv")
 _DEFAULTS: dict[Kind, str] = {"scene": "someone-else", "faces": "k-same-pixel", "audit": "someone-else"}
 _MAX_FILES = 100_000
 
@@ -127,8 +126,9 @@ class Projects:
             raise UsageError(f"A project holds at most {_MAX_FILES} files.")
         shown = "".join(c if c.isprintable() else "?" for c in name.replace("\\", "/"))[-400:]
         suffix = PurePosixPath(shown).suffix.lower()
-        known = (".csv",) if role == "labels" else (*PICTURE_SUFFIXES, *_READ)
-        known += tuple(CONTAINERS) if role == "media" else ()
+        known = {"labels": (".csv",), "media": MEDIA_SUFFIXES}.get(
+            role, sorted(SUFFIXES)
+        )  # others would be passed over
         if suffix not in known:
             raise InputError(f"{shown}: not a kind of file that can be used here. It can be: {', '.join(known)}.")
         folder = self.folder(project) / role
@@ -167,7 +167,8 @@ class Projects:
         """Delete what was found and wished: when people are found anew, a name may be somebody else."""
         for name in (TRACKS, UNDO, THUMBS, PREVIEW):
             _remove(self.folder(project) / name)
-        return self.change(project, wishes={}) if self.get(project).wishes else self.get(project)
+        found = self.get(project)
+        return self.change(project, wishes={}, another=()) if found.wishes or found.another else found
 
     def found(self, project: str) -> bool:
         """Tell whether people were looked for."""

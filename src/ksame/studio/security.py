@@ -20,6 +20,7 @@ MAX_JSON = 1 << 20
 """Bytes of a request that uploads nothing."""
 UPLOADS = "/files"
 """Where uploads go: paths that end so."""
+_NO_KEY = "Open the address that ksame studio printed: it holds the key to this page."
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
@@ -93,7 +94,7 @@ class Guard:
         bearer = headers.get("authorization", "")
         if not _same(bearer, f"Bearer {self.access.token}"):
             if not _same(_cookie(headers, self.access.cookie), self.access.session):
-                return _problem(401, "Open the address that ksame studio printed: it holds the key to this page.")
+                return _problem(401, _NO_KEY)
             if method not in _SAFE and origin is None:
                 return _problem(403, "The browser did not say which page asks.")
         length = headers.get("content-length", "0")
@@ -132,7 +133,7 @@ def _for_people(scope: Scope, answer: Response) -> Response:
     """Answer whoever opens the page itself without the key in plain words."""
     if scope["path"] != "/" or answer.status_code != 401:
         return answer
-    return PlainTextResponse("Open the address that ksame studio printed: it holds the key to this page.\n", 401)
+    return PlainTextResponse(f"{_NO_KEY}\n", 401)
 
 
 def _limited(receive: Receive, limit: int) -> Receive:

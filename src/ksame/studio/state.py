@@ -26,6 +26,8 @@ ROLES: dict[Kind, tuple[Role, ...]] = {
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Person = Annotated[str, Field(pattern=r"^\w[\w .'-]*$", max_length=60)]
+Another = Annotated[tuple[Person, ...], Field(max_length=1000)]
+"""People whose new face was drawn again, once for every time they are named."""
 Number = Annotated[int, Field(ge=0, le=1 << 30)]
 Pixels = Annotated[float, Field(ge=-1_000_000, le=1_000_000)]
 
@@ -57,7 +59,9 @@ class Settings(Record):
     k: int = Field(10, ge=2, le=1_000_000)
     level: float | None = None
     cover: str = Field("head", max_length=40)
-    audio: Literal["keep", "drop"] = "keep"
+    audio: Literal["keep", "disguise", "drop"] = "keep"
+    recipient: str | None = Field(None, max_length=1000)
+    """Public key of whoever can open the vault; without one none is written."""
     select: str | None = Field(None, max_length=60, pattern=r"^\w[\w .'-]*$")
     small_classes: Literal["error", "merge", "drop"] = "error"
     attackers: str = Field("eigenfaces,sface", max_length=200, pattern=r"^[\w-]+(,[\w-]+)*$")
@@ -77,6 +81,7 @@ class Project(Record):
     settings: Settings = Settings()
     wishes: dict[Person, Wish] = Field(default_factory=dict)
     """Of people by name; whoever is not named is replaced."""
+    another: Another = ()
     files: tuple[StoredFile, ...] = ()
     next_number: int = 1
 
@@ -94,6 +99,7 @@ class Change(Record):
     name: Name | None = None
     settings: Settings | None = None
     wishes: dict[Person, Wish] | None = Field(None, max_length=10_000)
+    another: Another | None = None
 
 
 class Progress(Record):
@@ -246,6 +252,8 @@ class Method(Record):
     takes_k: bool
     level: str = ""
     """What its level is; empty where it has none."""
+    draws: bool = False
+    """Whether it draws faces, so that another can be drawn for somebody."""
 
 
 class Choices(Record):
@@ -255,7 +263,10 @@ class Choices(Record):
     faces: tuple[Method, ...]
     covers: tuple[tuple[str, str, str], ...]
     """Name, what is invented, what it leaves."""
-    attackers: tuple[str, ...]
+    sounds: tuple[tuple[str, str], ...]
+    """Name, what the certificate says of it."""
+    attackers: tuple[tuple[str, str], ...]
+    """Name, what it looks at."""
     max_upload: int
 
 

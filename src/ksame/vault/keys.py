@@ -42,7 +42,7 @@ class Recipients:
         for name in self.names:
             try:
                 keys.append(age.x25519.Recipient.from_str(name))
-            except age.RecipientError as error:
+            except (age.RecipientError, UnicodeEncodeError) as error:
                 shown = "a secret key" if name.upper().startswith(_SECRET[:10]) else repr(name[:80])
                 raise UsageError(
                     f"A --recipient must be the public key of an age identity, age1…. Got {shown} ({error}); {_KEYGEN}."

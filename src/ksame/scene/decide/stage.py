@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ksame.arrays import FloatArray
-from ksame.errors import whole_number
+from ksame.errors import UsageError, whole_number
 from ksame.heads.surrogate import modelled
 from ksame.methods import Method, Problem
 from ksame.models import Recogniser
@@ -22,7 +22,7 @@ from ksame.scene.decide.counting import PersonConfirmation, distinct
 from ksame.scene.decide.judge import Judge
 from ksame.scene.decide.plan import Decision, JudgeRecord, Plan, Treatment, treatments
 from ksame.scene.decide.subject import Subject
-from ksame.scene.decide.surrogates import Group, MapBlocks, choose_surrogates
+from ksame.scene.decide.surrogates import Group, MapBlocks, choose_surrogates, draw_again
 from ksame.scene.decide.views import FileViews, collect_views, subjects_of
 from ksame.scene.media import Frame
 from ksame.scene.track import People
@@ -73,6 +73,13 @@ def decide(
         unmatched=people.unmatched,
         unconfirmed=people.unconfirmed,
     )
+    replaced = [name for name, wish in wishes.items() if wish is Treatment.REPLACE]
+    without = sorted(set(config.another) - set(replaced))
+    if without:
+        known = ", ".join(replaced) or "nobody"
+        raise UsageError(
+            f"{', '.join(without)}: there is no new face that another could follow. Who gets one: {known}."
+        )
     rng = np.random.default_rng(seed)
     if METHODS[config.method].masks:
         return make_plan(wishes, (), None, rng, config, executor)
@@ -118,6 +125,8 @@ def make_plan(
         groups = choose_surrogates(
             people, config.k, judge, rng, executor, judged=config.judged, progress=progress, map_blocks=map_blocks
         )
+        if config.another:
+            groups = draw_again(groups, people, config.another, judge, rng, executor, judged=config.judged)
     else:
         groups = _grouped(entry.build(k=config.k, **entry.scenes.fixed), people, judge, rng, executor)
     for number, group in enumerate(groups):

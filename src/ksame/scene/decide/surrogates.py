@@ -9,6 +9,7 @@ somebody is recognised is exchanged; whoever is recognised in every face of thei
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class Block:
 
     people: tuple[Subject, ...]  # of one gender
     k: int
-    seed: int
+    seed: int | tuple[int, ...]
 
     def __str__(self) -> str:
         return f"surrogates of {len(self.people)} people"
@@ -84,6 +85,37 @@ def choose_in_block(
     """Deal the people of one block out to groups, by their place in the block."""
     search = _Search(block.people, block.k, judge, np.random.default_rng(block.seed), executor, progress)
     return search.judged() if judged else search.first_drawn()
+
+
+def draw_again(
+    groups: Sequence[Group],
+    subjects: Sequence[Subject],
+    names: Sequence[str],
+    judge: Judge,
+    rng: np.random.Generator,
+    executor: Executor,
+    *,
+    judged: bool = True,
+) -> list[Group]:
+    """Give the groups of some people another face: who shares one with whom, and every other face, stay as they are.
+
+    Parameters
+    ----------
+    names : sequence of str
+        People; whoever is named twice gets the second face after the first that was drawn.
+    """
+    turns, seed = Counter(names), int(rng.integers(2**63))
+    drawn = []
+    for number, group in enumerate(groups):
+        members = list(group.likeness)
+        people = tuple(subjects[i] for i in members)
+        turn = sum(turns[person.name] for person in people)
+        if turn:
+            block = Block(people, len(people), (seed, number, turn))  # one group: nobody leaves it
+            (other,) = choose_in_block(block, judge, executor, judged=judged)
+            group = Group(other.surrogate, {members[i]: likeness for i, likeness in other.likeness.items()})
+        drawn.append(group)
+    return drawn
 
 
 def _blocks(subjects: Sequence[Subject], k: int) -> list[list[int]]:

@@ -1,5 +1,5 @@
 // The first page, and which page is shown.
-import { ask, busy, complain, el, fill, sure } from "./dom.js";
+import { ask, busy, complain, count, el, fill, sure } from "./dom.js";
 import { openProject } from "./project.js";
 
 const main = document.getElementById("main");
@@ -31,10 +31,10 @@ async function home() {
   document.title = "ksame studio";
   fill(main,
     el("h1", {}, "What would you like to release?"),
-    el("p.quiet", {}, "Publish pictures of people without publishing who they are. Choose a kind of project to begin."),
+    el("p.quiet", {}, "Publish pictures of people without publishing who they are. Press one of these to begin."),
     el("div.grid", { id: "kinds" }, Object.entries(KINDS).map(([kind, [title, text]]) =>
       el("button.choice", { type: "button", id: `new-${kind}`, click: (event) => busy(event.currentTarget, () => begin(kind, title)) },
-        el("strong", {}, title), el("span", {}, text)))),
+        el("strong", {}, title), el("span", {}, text), el("span.begin", {}, "Begin")))),
     el("h2.spaced", { id: "projects-title" }, "Projects"),
     projects.length ? el("ul.plain.card", { "aria-labelledby": "projects-title" }, projects.map(line)) : el("p.quiet", {}, "None yet."));
 }
@@ -43,7 +43,7 @@ function line(project) {
   const remove = el("button.bad", { type: "button", "aria-label": `Delete ${project.name}`, click: () => forget(project) }, "Delete");
   return el("li.row.between", {},
     el("span", {}, el("a", { href: `#/p/${project.id}` }, project.name),
-      el("span.quiet.small", {}, ` ${KINDS[project.kind][0].toLowerCase()}, ${project.files.length} files, ${new Date(project.created).toLocaleString()}`)),
+      el("span.quiet.small", {}, ` ${KINDS[project.kind][0].toLowerCase()}, ${count(project.files.length, "file")}, ${new Date(project.created).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}`)),
     remove);
 }
 
@@ -63,5 +63,9 @@ async function forget(project) {
   }
 }
 
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address says which page is shown
+  main.focus();
+});
 addEventListener("hashchange", route);
 route();

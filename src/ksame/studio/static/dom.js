@@ -116,6 +116,15 @@ export function bytes(size) {
   return `${(size / 1000 ** step).toFixed(step && size / 1000 ** step < 10 ? 1 : 0)} ${units[step]}`;
 }
 
+export function count(number, thing) {
+  return `${number} ${thing}${number === 1 ? "" : "s"}`;
+}
+
+/** The heading of a step. */
+export function step(number, text) {
+  return el("h2", {}, el("span.step", { "aria-hidden": "true" }, String(number)), text);
+}
+
 export function clock(seconds) {
   return `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(2).padStart(5, "0")}`;
 }

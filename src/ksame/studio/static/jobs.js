@@ -8,6 +8,7 @@ const STATES = {
 const TITLES = { find: "Looking for people", run: "Release", audit: "Audit" };
 
 export async function start(page, action, source) {
+  await page.changing;
   const from = source === undefined ? "" : `&source=${source}`;
   await ask("POST", `${page.path}/jobs?action=${action}${from}`);
   await page.refresh();
@@ -31,7 +32,7 @@ function words(what, done, total) {
 
 export function jobCard(page, job) {
   const [state, tone] = STATES[job.state];
-  const say_ = (verb) => (event) => busy(event.currentTarget, async () => { await ask("POST", `${page.path}/jobs/${job.number}/${verb}`); await page.refresh(); });
+  const order = (verb) => (event) => busy(event.currentTarget, async () => { await ask("POST", `${page.path}/jobs/${job.number}/${verb}`); await page.refresh(); });
   const { what, done, total } = job.progress;
   const known = job.state === "running" && total > 0;
   const audited = job.action === "run" && page.view.project.kind !== "audit" && ["done", "withheld"].includes(job.state);
@@ -40,9 +41,9 @@ export function jobCard(page, job) {
     job.state === "running" ? [
       el("progress", known ? { max: total, value: done, "aria-label": what } : { "aria-label": what || "starting" }),
       el("p.small.quiet.progress-words", { "aria-live": "polite" }, words(what, done, total)),
-      el("button", { type: "button", id: `cancel-${job.number}`, click: say_("cancel") }, "Cancel")] : null,
+      el("button", { type: "button", id: `cancel-${job.number}`, click: order("cancel") }, "Cancel")] : null,
     ["interrupted", "failed"].includes(job.state) ? el("div.row", {},
-      el("button", { type: "button", id: `resume-${job.number}`, disabled: Boolean(page.running()), click: say_("resume") }, job.state === "failed" ? "Try again" : "Resume")) : null,
+      el("button", { type: "button", id: `resume-${job.number}`, disabled: Boolean(page.running()), click: order("resume") }, job.state === "failed" ? "Try again" : "Resume")) : null,
     job.summary.map((text) => el("p", {}, text)),
     job.at_risk.length ? el("div.note", {}, el("p", {}, el("strong", {}, "Look at these before you publish:")), el("ul", {}, job.at_risk.map((text) => el("li", {}, text)))) : null,
     job.messages.length ? el(job.state === "failed" ? "div.note.bad" : "div.note", {}, job.messages.map((text) => el("p.small", {}, text))) : null,
@@ -59,14 +60,18 @@ export function jobCard(page, job) {
 }
 
 function downloads(page, job) {
-  const group = (heading, files) => files.length ? el("div", {}, el("h4", {}, heading), el("ul.plain.scroll", { tabindex: "0", "aria-label": heading }, files.map((file) => {
+  const group = (kind, heading, files) => files.length ? el(`div.${kind}`, {}, el("h4", {}, heading), el("ul.plain.scroll", { tabindex: "0", "aria-label": heading }, files.map((file) => {
     const path = `/api${page.path}/jobs/${job.number}/downloads/${file.number}`;
     const look = /\.(html|png)$/.test(file.name) ? el("a", { href: `${path}?look=true`, target: "_blank", rel: "noopener" }, "Open") : null;
     return el("li.row.between", {}, el("span", {}, el("a", { href: path, download: file.name, "data-name": file.name }, file.name),
       el("span.quiet.small", {}, ` ${bytes(file.size)}${file.about ? `, ${file.about}` : ""}`)), look);
   }))) : null;
+  const whole = job.downloads.find((file) => file.name === "publish.zip");
+  const everything = whole ? el("a.button.main", { href: `/api${page.path}/jobs/${job.number}/downloads/${whole.number}`, download: whole.name, "data-name": whole.name }, `Download everything to publish (${bytes(whole.size)})`) : null;
   const sheet = job.downloads.find((file) => ["contact-sheet.png", "review.png"].includes(file.name));
   const picture = sheet ? el("details", { id: `sheet-${job.number}`, open: sheet.publish }, el("summary", {}, sheet.publish ? "All faces on one sheet" : "Everyone before and after"),
     el("img.sheet", { src: `/api${page.path}/jobs/${job.number}/downloads/${sheet.number}?look=true`, alt: sheet.about, loading: "lazy" })) : null;
-  return [picture, group("To publish", job.downloads.filter((file) => file.publish)), group("For you alone", job.downloads.filter((file) => !file.publish))];
+  return [picture, everything ? el("p", {}, everything) : null,
+    group("public", "To publish, one by one", job.downloads.filter((file) => file.publish && file !== whole)),
+    group("secret", "For you alone: never publish these", job.downloads.filter((file) => !file.publish))];
 }

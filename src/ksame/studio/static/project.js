@@ -1,5 +1,5 @@
 // A project: its files, its settings, its jobs. What only photographs and video have is in scene.js.
-import { ask, busy, bytes, complain, el, fill, say, sure, upload } from "./dom.js";
+import { ask, busy, bytes, complain, count, el, fill, say, step, sure, upload } from "./dom.js";
 import { jobCard, showProgress, start } from "./jobs.js";
 import { settingsCard } from "./settings.js";
 import { peopleCard, previewCard } from "./scene.js";
@@ -26,7 +26,15 @@ export async function openProject(main, id) {
   page.running = () => page.view.jobs.find((job) => job.state === "running");
   page.draw = (name) => fill(cards[name], DRAW[name](page));
   page.drawAll = () => shown.forEach(page.draw);
-  page.change = async (body) => page.take(await ask("PATCH", page.path, body));
+  // One change after the other, each made of what the last has left. A job waits for them, and does not begin where one fails.
+  page.changing = null;
+  page.change = (make) => {
+    const made = Promise.resolve(page.changing).catch(() => {}).then(async () => page.take(await ask("PATCH", page.path, make(page.view.project))));
+    const end = () => { if (page.changing === made) page.changing = null; };
+    page.changing = made;
+    made.then(end, end);
+    return made;
+  };
   page.take = async (next) => {
     const last = page.view;
     page.view = next;
@@ -35,12 +43,12 @@ export async function openProject(main, id) {
     const tracks = (each) => [each.found, each.undo, each.project.files];
     if (differ(tracks, jobs) && kind === "scene") await readPeople(page);
     if (differ((each) => each.project.files, jobs)) page.draw("files");
-    if (differ((each) => each.project.name)) page.draw("head");
+    if (differ((each) => each.project.name, tracks, jobs)) page.draw("head");
     const still = (each) => each.jobs.map(({ progress, ...job }) => job);
     const finding = (each) => still(each).filter((job) => job.action === "find");
     if (kind === "scene" && differ(tracks, jobs, finding, (each) => each.project.wishes)) page.draw("people");
     if (differ((each) => each.project.settings, (each) => each.project.files, jobs)) page.draw("settings");
-    if (kind === "scene" && differ(tracks, jobs, (each) => each.project.settings, (each) => each.project.wishes)) page.stale?.();
+    if (kind === "scene" && differ(tracks, jobs, (each) => [each.project.settings, each.project.wishes, each.project.another])) page.stale?.();
     if (differ(still, tracks)) page.draw("run");
     next.jobs.filter((job) => job.state === "running").forEach(showProgress);
   };
@@ -76,21 +84,32 @@ function headCard(page) {
   const { project } = page.view;
   document.title = `${project.name} – ksame studio`;
   const name = el("input", { type: "text", id: "name", value: project.name, maxLength: 200, "aria-label": "Name of the project",
-    change: () => name.value.trim() && page.change({ name: name.value.trim() }).catch(complain) });
+    change: () => name.value.trim() && page.change(() => ({ name: name.value.trim() })).catch(complain) });
   return [el("p", {}, el("a", { href: "#/" }, "All projects")),
     el("h1", {}, project.name),
+    el("p.next", { id: "next" }, el("strong", {}, "Next: "), next(page)),
     el("details", { id: "rename" }, el("summary", {}, "Rename"), name),
     el("p.quiet.small", {}, `Kept in ${page.view.folder}`)];
 }
 
-function title(number, text) {
-  return el("h2", {}, el("span.step", { "aria-hidden": "true" }, String(number)), text);
+/** What to do now, for somebody who is here for the first time. */
+function next(page) {
+  const { project: { kind, files }, found, jobs } = page.view;
+  const has = (role) => files.some((file) => file.role === role);
+  const job = page.running();
+  if (job) return job.action === "find" ? "wait until everybody is found." : "wait, or close this page and come back: the work goes on.";
+  if ((found || kind !== "scene") && jobs.some(({ action, state }) => action === "run" && ["done", "withheld"].includes(state))) return kind === "audit" ? "open the report, at the end of this page." : "look at what was made, and download what is to be published, at the end of this page.";
+  if (kind === "audit" && !(has("originals") && has("released"))) return `choose the folder of pictures ${has("originals") ? "after" : "before"} (step 1).`;
+  if (kind === "audit") return "press Audit (step 3).";
+  if (!files.length) return kind === "scene" ? "choose photographs or recordings (step 1)." : "choose a folder of portraits (step 1).";
+  if (kind === "faces") return "choose how many people share a face (step 2), then press Release (step 3).";
+  return found ? "say what becomes of each person (step 2), look at a frame before and after (step 4), then press Release (step 5)." : "press Look for people (step 1).";
 }
 
 function filesCard(page) {
   const { project } = page.view;
   const waits = Boolean(page.running());
-  return el("div.card", {}, title(1, "Files"),
+  return el("div.card", {}, step(1, "Files"),
     el("div.grid", {}, ZONES[project.kind].map((zone) => dropZone(page, zone, waits))),
     el("p.small", { id: "uploading", "aria-live": "polite" }, page.uploading || ""),
     el("div", { id: "upload-errors" }),
@@ -101,7 +120,7 @@ function filesCard(page) {
 function findButton(page, waits) {
   const again = page.view.found;
   const none = !page.view.project.files.length;
-  return [el(again ? "button" : "button.main", { type: "button", id: "find", disabled: waits || none,
+  return [el(again || none ? "button" : "button.main", { type: "button", id: "find", disabled: waits || none,
     click: (event) => busy(event.currentTarget, async () => {
       if (again && page.view.undo && !(await sure("Look again?", "Your corrections are forgotten.", "Look again"))) return;
       await start(page, "find");
@@ -121,7 +140,7 @@ function dropZone(page, [role, label, text, folder], waits) {
       if (!waits) send(page, role, await dropped(event.dataTransfer));
     },
   }, el("h3", {}, label), el("p.quiet.small", {}, text), input,
-  el("button", { type: "button", id: `choose-${role}`, disabled: waits, click: () => input.click() }, folder ? "Choose a folder" : role === "labels" ? "Choose a file" : "Choose files"),
+  el(page.view.project.files.some((file) => file.role === role) || role === "labels" ? "button" : "button.main", { type: "button", id: `choose-${role}`, disabled: waits, click: () => input.click() }, folder ? "Choose a folder" : role === "labels" ? "Choose a file" : "Choose files"),
   el("p.quiet.small", {}, `At most ${bytes(page.choices.max_upload)} each.`));
   return zone;
 }
@@ -176,15 +195,15 @@ async function send(page, role, files) {
   await page.refresh().catch(complain);
   page.draw("files");
   if (errors.length) {
-    fill(document.getElementById("upload-errors"), el("div.note.bad", { role: "alert" }, el("p", {}, `${errors.length} of ${wanted.length} files were not taken.`),
+    fill(document.getElementById("upload-errors"), el("div.note.bad", { role: "alert" }, el("p", {}, `${errors.length} of ${count(wanted.length, "file")} ${errors.length === 1 ? "was" : "were"} not taken.`),
       el("ul", {}, errors.slice(0, 20).map((text) => el("li", {}, text)))));
-  } else say(`${wanted.length} files added.`);
+  } else say(`${count(wanted.length, "file")} added.`);
 }
 
 function fileList(page, waits) {
   const { files } = page.view.project;
   if (!files.length) return null;
-  return el("details", { id: "file-list", open: files.length < 8 }, el("summary", {}, `${files.length} files`),
+  return el("details", { id: "file-list", open: files.length < 8 }, el("summary", {}, count(files.length, "file")),
     el("ul.plain.scroll", { tabindex: "0", "aria-label": "Files" }, files.map((file) => el("li.row.between", {},
       el("span", {}, file.name, el("span.quiet.small", {}, ` ${about(file)}`)),
       el("button", { type: "button", id: `remove-${file.role}-${file.number}`, disabled: waits, "aria-label": `Remove ${file.name}`,
@@ -205,11 +224,10 @@ function about(file) {
 function runCard(page) {
   const { project, jobs, found } = page.view;
   const waits = Boolean(page.running());
-  const ready = project.kind === "scene" ? found : project.files.length > 0;
   const word = project.kind === "audit" ? "Audit" : "Release";
-  const step = { scene: 5, faces: 3, audit: 3 }[project.kind];
-  return el("div.card", {}, title(step, word === "Audit" ? "Audit" : "Run and download"),
-    el("p.quiet", {}, "You may close this page: a job goes on as long as ksame studio runs, and what was done is here again later."),
+  const ready = project.kind === "scene" ? found : project.files.length > 0;
+  return el("div.card", {}, step(project.kind === "scene" ? 5 : 3, word === "Audit" ? "Audit" : "Release and download"),
+    el("p.quiet", {}, `${word === "Audit" ? "" : "New files are written; yours stay as they are. "}You may close this page: the work goes on as long as ksame studio runs, and what was done is here again later.`),
     el("div.row", {},
       el("button.main", { type: "button", id: "start", disabled: waits || !ready, click: (event) => busy(event.currentTarget, () => start(page, "run")) }, word),
       ready ? null : el("span.quiet.small", {}, project.kind === "scene" ? "Look for people first." : "Add files first.")),

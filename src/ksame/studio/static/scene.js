@@ -1,5 +1,5 @@
 // People, their tracks, and what becomes of a frame: what only photographs and video have.
-import { ask, busy, choose, clock, complain, el, field, fill, say, sure } from "./dom.js";
+import { ask, busy, choose, clock, complain, count, el, field, fill, say, step, sure } from "./dom.js";
 import { jobCard } from "./jobs.js";
 
 const WORDS = {
@@ -12,11 +12,11 @@ export function peopleCard(page) {
   const looking = page.running()?.action === "find";
   const waits = Boolean(page.running());
   const last = page.view.jobs.find((job) => job.action === "find");
-  return el("div.card", {}, el("h2", {}, el("span.step", { "aria-hidden": "true" }, "2"), "People"),
+  return el("div.card", {}, step(2, "People"),
     last && (last.state !== "done" || last.messages.length) ? jobCard(page, last) : null,
-    !found || looking ? (last ? null : el("p.quiet", {}, "Nobody was looked for yet."))
+    !found || looking ? (last ? null : el("p.quiet", {}, "Everybody who is found is shown here. Add files and press Look for people."))
       : page.people.length ? [
-        el("p.quiet", {}, "Choose for each person. Somebody taken for two people has two names: put them together, or one of them stays."),
+        el("p.quiet", {}, "Choose what becomes of each person. If one person is here under two names, put the two together: a choice holds for one name only."),
         el("div.row", {}, el("button", { type: "button", id: "undo", disabled: waits || !undo, click: (event) => busy(event.currentTarget, () => correct(page, { do: "undo" })) }, `Take back the last correction${undo ? ` (${undo})` : ""}`)),
         el("ul.legend.small", { "aria-label": "Colours of the timelines" }, Object.entries(WORDS).map(([what, words]) => el("li", {}, el(`i.${what}`, { "aria-hidden": "true" }), words))),
         el("div.people", {}, page.people.map((person) => personCard(page, person, waits)))]
@@ -25,12 +25,7 @@ export function peopleCard(page) {
 
 function personCard(page, person, waits) {
   const wish = page.view.project.wishes[person.name] || (person.confirmed ? "replace" : "mask");
-  const set = (value) => {
-    const wishes = { ...page.view.project.wishes };
-    if (value === "replace") delete wishes[person.name];
-    else wishes[person.name] = value;
-    page.change({ wishes }).catch(complain);
-  };
+  const set = (value) => page.change(({ wishes: { [person.name]: last, ...others } }) => ({ wishes: value === "replace" ? others : { ...others, [person.name]: value } })).catch(complain);
   const options = person.confirmed ? WISHES : WISHES.slice(1);
   const others = page.people.filter((each) => each.name !== person.name);
   const drawn = person.tracks.every((track) => track.stretches.every((each) => each.what === "drawn"));
@@ -43,9 +38,9 @@ function personCard(page, person, waits) {
     el("fieldset", {}, el("legend", {}, `What becomes of ${person.name}`), el("div.segments", {}, options.map(([value, words]) =>
       el("label", {}, el("input", { type: "radio", id: `wish-${person.name}-${value}`, name: `wish-${person.name}`, value, checked: wish === value, disabled: waits, change: () => set(value) }), el("span", {}, words))))),
     wish === "keep" ? el("p.note.small", {}, `${person.name} stays as they are, and can be recognised.`) : null,
-    el("p.small.quiet", {}, `${person.frames} ${person.frames === 1 ? "frame" : "frames"}${person.masked ? `, ${person.masked} of them at risk: a mask stands in there` : ""}`),
+    el("p.small.quiet", {}, `${count(person.frames, "frame")}${person.masked ? `, ${person.masked} of them at risk: a mask stands in there` : ""}`),
     el("div.tracks", {}, person.tracks.map((track) => trackRow(page, person, track))),
-    el("details", { id: `correct-${person.name}` }, el("summary", {}, "Correct"),
+    el("details", { id: `correct-${person.name}` }, el("summary", {}, "Something is wrong: correct it"),
       others.length ? mergeRow(page, person, others, waits) : null,
       person.tracks.map((track) => splitRow(page, person, track, waits))));
 }
@@ -102,23 +97,31 @@ function show(page, file, frame) {
   document.getElementById("preview").scrollIntoView({ block: "start" });
 }
 
+/** Everybody who gets a new face that is drawn, so that another can be. */
+function withNewFace(page) {
+  const { settings, wishes } = page.view.project;
+  const draws = page.choices.scenes.find(({ name }) => name === settings.method)?.draws;
+  return page.people.filter(({ name, confirmed, frames, masked }) => draws && confirmed && masked < frames && (wishes[name] || "replace") === "replace");
+}
+
 export function previewCard(page) {
-  const state = { file: null, frame: 0, after: false, cut: 50, turn: 0 };
+  const state = { file: null, frame: 0, after: false, cut: 50, turn: 0, whose: "" };
   const media = () => page.view.project.files.filter((file) => file.role === "media");
   const current = () => media().find((file) => file.number === state.file) || media()[0];
   const place = el("div");
   const before = el("img", { alt: "" }), after = el("img.after", { alt: "" }), line = el("div.cut"), boxes = el("div"), drawing = el("div.drawing", { hidden: true });
-  const tags = [el("span.tag.l", {}, "after"), el("span.tag.r", {}, "before")];
+  const tags = [el("span.tag.l", {}, "before"), el("span.tag.r", {}, "after")];
   const stage = el("div.view", {}, before, after, line, boxes, drawing, ...tags);
   const note = el("p.small.quiet", { "aria-live": "polite", id: "preview-note" });
+  const slide = el("div");
 
   const setCut = (value) => {
     state.cut = value;
-    after.style.clipPath = `inset(0 ${100 - value}% 0 0)`;
+    after.style.clipPath = `inset(0 0 0 ${value}%)`;
     line.style.left = `${value}%`;
   };
   const showAfter = (shown) => {
-    for (const each of [after, line, ...tags]) each.hidden = !shown;
+    for (const each of [after, line, slide, ...tags]) each.hidden = !shown;
     boxes.hidden = shown;
   };
   const put = (image, blob) => {
@@ -167,19 +170,28 @@ export function previewCard(page) {
     const tell = () => { moved.textContent = `${state.frame}, at ${clock(state.frame / file.rate)}`; };
     const slider = el("input", { type: "range", id: "frame", min: 0, max: file.n_frames - 1, value: state.frame, input: () => { state.frame = Number(slider.value); tell(); soon(); } });
     const cut = el("input", { type: "range", id: "cut", min: 0, max: 100, value: state.cut, input: () => setCut(Number(cut.value)) });
+    fill(slide, el("label", { for: "cut" }, "Before and after"), cut);
     tell();
+    const waits = !page.view.found || Boolean(page.running());
+    const faces = withNewFace(page);
+    const whose = choose("another-for", [["", "everyone"], ...faces.map(({ name }) => [name, name])], state.whose, (name) => { state.whose = name; });
     const another = async () => {
-      await page.change({ settings: { ...page.view.project.settings, seed: crypto.getRandomValues(new Uint32Array(1))[0] } });
-      state.after = true;
-      await load();
+      const person = faces.find(({ name }) => name === whose.value);
+      const seen = !person || person.tracks.some((each) => each.file === state.file && each.first <= state.frame && state.frame <= each.last);
+      if (!seen) Object.assign(state, { file: person.tracks[0].file, frame: person.tracks[0].thumbs[0] });
+      state.after = true; // the picture is loaded anew once the change is there
+      const seed = crypto.getRandomValues(new Uint32Array(1))[0];
+      await page.change((now) => (person ? { another: [...now.another, person.name] } : { another: [], settings: { ...now.settings, seed } }));
     };
     fill(place,
       el("div.row.end", {},
         files.length > 1 ? field("File", choose("preview-file", files.map((each) => [String(each.number), each.name]), String(file.number), (value) => { state.file = Number(value); state.frame = 0; draw(); load(); })) : null,
-        el("button.main", { type: "button", id: "preview-go", disabled: !page.view.found || Boolean(page.running()), click: (event) => busy(event.currentTarget, () => { state.after = true; return load(); }) }, "Preview"),
-        el("button", { type: "button", id: "another", disabled: !page.view.found || Boolean(page.running()), click: (event) => busy(event.currentTarget, another) }, "Another face for everyone")),
+        el("button", { type: "button", id: "preview-go", disabled: waits, click: (event) => busy(event.currentTarget, () => { state.after = true; return load(); }) }, "Show before and after")),
+      faces.length ? el("div.row.end", {}, field("Another face for", whose),
+        el("button", { type: "button", id: "another", disabled: waits, "aria-describedby": "another-hint", click: (event) => busy(event.currentTarget, another) }, "Draw another face"),
+        el("p.small.quiet", { id: "another-hint" }, `Up to ${page.view.project.settings.k} people share a face, and get the other one together.`)) : null,
       file.kind === "video" ? el("div", {}, el("label", { for: "frame" }, "Frame ", moved), slider) : null,
-      el("div.viewer", {}, stage, el("label", { for: "cut" }, "Before and after"), cut), note,
+      el("div.viewer", {}, stage, slide), note,
       page.view.found ? drawForm(page, file, state, stage, drawing, box) : null);
   };
   page.goto = (number, frame) => { Object.assign(state, { file: number, frame }); draw(); load(); };
@@ -189,7 +201,7 @@ export function previewCard(page) {
   showAfter(false);
   draw();
   load();
-  return el("div.card", {}, el("h2", {}, el("span.step", { "aria-hidden": "true" }, "4"), "Preview"),
+  return el("div.card", {}, step(4, "Preview"),
     el("p.quiet", {}, "Look at any frame before anything is written. The faces you see here are those of the release."), place);
 }
 
