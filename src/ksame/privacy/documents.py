@@ -70,7 +70,7 @@ def read_bytes(path: Path, what: str, *, plain: bool = False) -> bytes:
     """Return a file; with ``plain``, for somebody else's folder, no pipe or device, which may never end."""
     try:
         if plain and path.exists() and not path.is_file():
-            raise InputError(f"{path}: {what} cannot be read (not a plain file).")
+            raise OSError(0, "not a plain file")
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {what} cannot be read ({error.strerror}).") from error

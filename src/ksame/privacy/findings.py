@@ -92,20 +92,20 @@ def differences(stated: Any, actual: Any, where: str = "") -> list[str]:
 
 
 def agree(stated: Any, actual: Any) -> bool:
-    """Return whether a certified value is the actual one, or that rounded to two significant digits or more.
+    """Return whether a certified value is the actual one, or a measured number that was rounded to two digits or more.
 
     Examples
     --------
-    >>> agree(0.12, 0.1234), agree(0.13, 0.1234), agree(0.2, 0.1234), agree(12, 13)
-    (True, True, False, False)
+    >>> agree(0.12, 0.1234), agree(0.13, 0.1234), agree(0.2, 0.1234), agree(1200, 1234.5), agree(1200, 1234)
+    (True, True, False, True, False)
     """
     if not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (stated, actual)):
         return type(stated) is type(actual) and stated == actual
-    if stated == actual or actual == 0:
+    if stated == actual or actual == 0 or not isinstance(actual, float):  # counts are never rounded
         return bool(stated == actual)
     try:
         unit = 10.0 ** (math.floor(math.log10(abs(actual))) + 1 - DIGITS)
-        return (isinstance(actual, float) or unit > 1) and bool(abs(stated - actual) <= unit * 1.001)
+        return bool(abs(stated - actual) <= unit * 1.001)
     except (OverflowError, ValueError):  # no finite number, or one that no float can hold
         return False
 
