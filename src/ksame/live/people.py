@@ -11,7 +11,7 @@ from ksame.arrays import FloatArray
 from ksame.live.background import Background, Change, Work
 from ksame.live.config import LiveConfig
 from ksame.models import Face, Recogniser, Source
-from ksame.scene.decide import Arrivals, Decision, Subject, Treatment, file_views, neutral_of, subjects_of
+from ksame.scene.decide import Arrivals, Decision, Subject, Treatment, collect_views, neutral_of, subjects_of
 from ksame.scene.media import Frame
 from ksame.scene.observe.confirm import Verdict
 from ksame.scene.observe.mesh import FaceMesher
@@ -191,7 +191,7 @@ class LivePeople:
         best = tuple((track.number, i) for i in reversed(range(len(views))))
         height, width = frames[0].pixels.shape[:2]
         tracks = Tracks((width, height), len(frames), (Person(name, None, best),), (track,))
-        taken = file_views(frames, tracks, self.recogniser, self.config.job)
+        taken = collect_views(frames, tracks, self.recogniser, self.config.job.tracker.detector)
         subjects = subjects_of([taken], People({(0, name): name}))
         return (subjects[0] if subjects else None), neutral_of(track)
 

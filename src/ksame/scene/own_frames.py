@@ -17,7 +17,7 @@ from ksame.models import RECOGNISERS
 from ksame.recipes import METHODS
 from ksame.scene.at_risk import stretches
 from ksame.scene.config import JobConfig
-from ksame.scene.decide import JUDGE, decide, file_views
+from ksame.scene.decide import JUDGE, collect_views, decide
 from ksame.scene.media import Frame
 from ksame.scene.render import Renderer, render_frames
 from ksame.scene.stages import renderer_for
@@ -75,7 +75,7 @@ def deidentify_frames(
         )
         judge = RECOGNISERS[JUDGE].build()
         plan = decide(
-            [] if METHODS[config.method].masks else [file_views(given, tracks, judge, config)],
+            [] if METHODS[config.method].masks else [collect_views(given, tracks, judge, config.tracker.detector)],
             by_name([tracks]),
             config,
             seed,

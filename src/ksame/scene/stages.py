@@ -17,7 +17,7 @@ from ksame.files import make_folder, sha256_of
 from ksame.models.finisher import finisher
 from ksame.recipes import METHODS
 from ksame.scene.config import Job, JobConfig
-from ksame.scene.decide import Block, Decision, FileViews, Group, Judge, choose_in_block, file_views
+from ksame.scene.decide import Block, Decision, FileViews, Group, Judge, choose_in_block, collect_views
 from ksame.scene.media import DamagePolicy, Media, open_media
 from ksame.scene.memory import give_back_memory, one_opencv_thread
 from ksame.scene.render import Mask, Renderer
@@ -172,7 +172,7 @@ def write_all_tracks(run: StageRun, files: Sequence[JobFile], tracks: Sequence[T
 def view_file(run: StageRun, file: JobFile) -> FileViews:
     """Return what one file shows of everyone: pieces of a few hundred pixels, which lie in the store."""
     run.check(file)
-    views = file_views(file.media.frames(), run.tracks(file), run.tools.judge, run.config)
+    views = collect_views(file.media.frames(), run.tracks(file), run.tools.judge, run.config.tracker.detector)
     return views.stored(run.store.place(VIEWS, file.number).absolute())
 
 

@@ -9,11 +9,11 @@ by the executor that is handed in. A plan is stored by :func:`save_plan`.
 from ksame.scene.decide.arrivals import Arrivals
 from ksame.scene.decide.judge import Judge
 from ksame.scene.decide.plan import Decision, JudgeRecord, Plan, Treatment, treatments
-from ksame.scene.decide.stage import JUDGE, SOMEONE_ELSE, check_method, decide, file_views, make_plan
+from ksame.scene.decide.stage import JUDGE, SOMEONE_ELSE, check_method, decide, make_plan
 from ksame.scene.decide.storage import load_plan, save_plan
 from ksame.scene.decide.subject import Piece, Subject, View
 from ksame.scene.decide.surrogates import Block, Group, MapBlocks, choose_in_block, choose_surrogates
-from ksame.scene.decide.views import FileViews, neutral_of, subjects_of
+from ksame.scene.decide.views import FileViews, collect_views, neutral_of, subjects_of
 
 __all__ = [
     "JUDGE",
@@ -34,8 +34,8 @@ __all__ = [
     "check_method",
     "choose_in_block",
     "choose_surrogates",
+    "collect_views",
     "decide",
-    "file_views",
     "load_plan",
     "make_plan",
     "neutral_of",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,25 +20,25 @@ from ksame.scene.observe.confirm import Examiner
 from ksame.scene.observe.detect import search_near
 
 
-class PersonConfirmation:
-    """Confirms that a face is a person's: both second opinions must say so, where one is enough to replace it.
+@lru_cache(maxsize=1)
+def _examiner() -> tuple[FaceDetector, Examiner]:
+    """Load the networks once for all files; they may be used from several threads."""
+    detector = FaceDetector()
+    return detector, Examiner(detector)
 
-    A drawing may well pass one of them. ``again`` and ``second`` of the configuration are what they must reach; see
-    there for the measurement. One object may be used from several threads.
+
+def is_person(rgb: ByteArray, face: Face, config: DetectorConfig) -> bool:
+    """Tell whether a face in a frame, (height, width, 3), is a person's beyond doubt.
+
+    Both second opinions must say so, where one is enough to replace it: a drawing may well pass one of them. ``again``
+    and ``second`` of the configuration are what they must reach; see there for the measurement.
     """
-
-    def __init__(self, config: DetectorConfig) -> None:
-        self._config = config
-        self._detector = FaceDetector()
-        self._examiner = Examiner(self._detector)
-
-    def confirms(self, rgb: ByteArray, face: Face) -> bool:
-        """Tell whether a face in a frame, (height, width, 3), is a person's beyond doubt."""
-        detection = search_near(self._detector, rgb, np.array(face.box), face.roll, self._config.low)
-        if detection is None or not face.confirmed:
-            return False
-        opinions = self._examiner.examine(rgb, detection)
-        return opinions.again >= self._config.again and opinions.second >= self._config.second
+    detector, examiner = _examiner()
+    detection = search_near(detector, rgb, np.array(face.box), face.roll, config.low)
+    if detection is None or not face.confirmed:
+        return False
+    opinions = examiner.examine(rgb, detection)
+    return opinions.again >= config.again and opinions.second >= config.second
 
 
 def distinct(people: Sequence[Subject], threshold: float) -> dict[str, int]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from functools import lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING
 
@@ -18,15 +17,13 @@ from ksame.models import Recogniser
 from ksame.models.finisher import finisher
 from ksame.progress import Progress, silent
 from ksame.recipes import METHODS, for_scenes
-from ksame.scene.decide.counting import PersonConfirmation, distinct
+from ksame.scene.decide.counting import distinct
 from ksame.scene.decide.judge import Judge
 from ksame.scene.decide.plan import Decision, JudgeRecord, Plan, Treatment, treatments
 from ksame.scene.decide.subject import Subject
 from ksame.scene.decide.surrogates import Group, MapBlocks, choose_surrogates, draw_again
-from ksame.scene.decide.views import FileViews, collect_views, subjects_of
-from ksame.scene.media import Frame
+from ksame.scene.decide.views import FileViews, subjects_of
 from ksame.scene.track import People
-from ksame.scene.track.tracks import Tracks
 from ksame.spaces.facemodel import face_model
 
 if TYPE_CHECKING:
@@ -55,7 +52,7 @@ def decide(
     Parameters
     ----------
     views : sequence of FileViews
-        What each file shows of everyone, see :func:`file_views`; masks need none.
+        What each file shows of everyone, see :func:`collect_views`; masks need none.
     people : People
         Who is who in these files.
     recogniser : Recogniser
@@ -85,14 +82,6 @@ def decide(
         return make_plan(wishes, (), None, rng, config, executor)
     judge = Judge(recogniser, finisher(config.device), config.cover)
     return make_plan(wishes, subjects_of(views, people), judge, rng, config, executor, progress, map_blocks)
-
-
-def file_views(frames: Iterable[Frame], tracks: Tracks, recogniser: Recogniser, config: JobConfig) -> FileViews:
-    """Return what one file shows of everyone; see :func:`collect_views`."""
-    return collect_views(frames, tracks, recogniser, _confirmation(config.tracker.detector))
-
-
-_confirmation = lru_cache(maxsize=1)(PersonConfirmation)  # one for all files: it may be used from several threads
 
 
 def check_method(method: str, k: int) -> None:

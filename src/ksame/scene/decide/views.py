@@ -14,9 +14,10 @@ from ksame.arrays import ByteArray, FloatArray
 from ksame.heads.head import EXPRESSION, Head, Region, expression_of, neutral_shape
 from ksame.heads.surrogate import tone_of
 from ksame.models import Mesh, Recogniser, Source, five_points
-from ksame.scene.decide.counting import PersonConfirmation
+from ksame.scene.decide.counting import is_person
 from ksame.scene.decide.subject import Piece, Subject, View
 from ksame.scene.media import Frame
+from ksame.scene.observe import DetectorConfig
 from ksame.scene.track import People
 from ksame.scene.track.tracks import Track, Tracks
 from ksame.spaces.facemodel import face_model
@@ -50,9 +51,7 @@ class FileViews:
         return replace(self, views=views)
 
 
-def collect_views(
-    frames: Iterable[Frame], tracks: Tracks, recogniser: Recogniser, confirmation: PersonConfirmation
-) -> FileViews:
+def collect_views(frames: Iterable[Frame], tracks: Tracks, recogniser: Recogniser, config: DetectorConfig) -> FileViews:
     """Take views of everyone; frames are gone through once, up to the last that is needed."""
     by_number = {track.number: track for track in tracks.tracks}
     due: dict[int, list[Track]] = defaultdict(list)
@@ -69,7 +68,7 @@ def collect_views(
             if face is None or face.mesh is None or neutral is None:
                 continue
             views[track.person].append(_view(frame.pixels, face.mesh, neutral, recogniser))
-            if track.person not in confirmed and confirmation.confirms(frame.pixels, face):
+            if track.person not in confirmed and is_person(frame.pixels, face, config):
                 confirmed.add(track.person)
         if frame.index >= last:
             break

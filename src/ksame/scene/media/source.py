@@ -35,7 +35,7 @@ class Frame:
     native: VideoFrame | None = None  # as it was decoded, with all its bits
 
 
-class Frames(Iterator[Frame]):
+class FrameStream(Iterator[Frame]):
     """Frames in order, with a hint for progress of how many there are. Close it where not all are wanted."""
 
     def __init__(self, frames: Generator[Frame, None, None], n_expected: int) -> None:
@@ -150,13 +150,13 @@ class Media(ABC):
             raise InputError(f"{self.path}: frame {index} has not been read yet, so that its time is not known.")
         return Timestamp(self._pts[index], self._durations[index])
 
-    def frames(self, start: int = 0) -> Frames:
+    def frames(self, start: int = 0) -> FrameStream:
         """Return the frames from number ``start`` on, in constant memory.
 
         Frames before ``start`` are decoded and passed over, so that what follows is the same as without them.
         A frame that cannot be decoded raises an :class:`InputError`.
         """
-        return Frames(self._frames(start), max(0, self.n_frames - start))
+        return FrameStream(self._frames(start), max(0, self.n_frames - start))
 
     def _frames(self, start: int) -> Generator[Frame, None, None]:
         index = 0
