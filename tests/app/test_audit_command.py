@@ -85,7 +85,7 @@ def test_compare_with_an_earlier_audit(run, people, after, tmp_path):
         (("--pairs", "nowhere.csv"), 5, "nowhere.csv: the table cannot be read"),
         (("--linkage", "nowhere.json"), 5, "nowhere.json: the link table cannot be read"),
         (("--labels", "nowhere.csv"), 5, "nowhere.csv: the table cannot be read"),
-        (("--compare", "nowhere.json"), 5, "nowhere.json: cannot be read"),
+        (("--compare", "nowhere.json"), 5, "nowhere.json: the audit cannot be read"),
     ],
 )
 def test_errors(run, people, after, tmp_path, words, code, message):

@@ -93,13 +93,9 @@ def _answer(store: Store, names: Sequence[str], as_json: bool) -> dict[str, Stat
 
 
 def _row(store: Store, model: Model, state: State) -> dict[str, Any]:
+    told = ("name", "size", "sha256", "licence", "purpose", "optional")
     return {
-        "name": model.name,
-        "size": model.size,
-        "sha256": model.sha256,
-        "licence": model.licence,
-        "purpose": model.purpose,
-        "optional": model.optional,
+        **{field: getattr(model, field) for field in told},
         "state": state.value,
         "path": str(store.location(model.name)),
         "source": {"requirement": model.source.requirement, "member": model.source.member},

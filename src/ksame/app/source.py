@@ -87,9 +87,8 @@ def load_reference(where: Path, faces: FaceSet, recipe: Recipe) -> FaceSet:
         try:
             others = load_folder(where, progress=talk.progress).faces
         except NotRegisteredError:
-            others = load_photographs(
-                where, template=Template.eyes_and_nose(width, height), progress=talk.progress
-            ).faces
+            template = Template.eyes_and_nose(width, height)
+            others = load_photographs(where, template=template, progress=talk.progress).faces
     if channels == 1 and others.shape[3] == 3:
         return others.with_images(others.images.mean(axis=3, keepdims=True))
     return others
@@ -104,9 +103,8 @@ def _builtin(faces: FaceSet, people: int = 200) -> FaceSet:
         target = replace(target, points=tuple((float(x), float(y)) for x, y in points))
     others = synthetic(people, seed=1_000_003, progress=talk.progress)
     meshes = np.asarray(others.landmarks)
-    moved = [
-        register(image, points, target) for image, points in zip(others.images, eyes_and_nose(meshes), strict=True)
-    ]
+    marks = eyes_and_nose(meshes)
+    moved = [register(image, own, target) for image, own in zip(others.images, marks, strict=True)]
     return FaceSet(
         np.stack([image for image, _ in moved]),
         np.char.add("builtin ", others.subjects),
@@ -123,9 +121,8 @@ def _nobodies(number: str, request: Request) -> FaceSet:
     people, per_person = int(counts[1]), int(counts[2] or 1)
     size = (request.template.height, request.template.width) if request.template else (224, 176)
     expressions = ("neutral", "smile", "surprise", "squint", "disgust")
-    return synthetic(
-        people, per_person, size=size, expressions=expressions[: max(1, per_person)], progress=talk.progress
-    )
+    kinds = expressions[: max(1, per_person)]
+    return synthetic(people, per_person, size=size, expressions=kinds, progress=talk.progress)
 
 
 def _photographs(folder: Path, request: Request, recipe: Recipe, template: Template | None) -> Source:

@@ -58,10 +58,8 @@ def cmc_chart(attacks: Sequence[AttackRecord], bound: float | None) -> str:
     max_rank = max((len(attack.cmc) for attack in attacks), default=1)
     ticks = tuple(float(r) for r in _RANKS if r <= max_rank)
     x = Axis(1.0, float(max(max_rank, 2)), ticks or (1.0,), "guesses allowed (rank)", "{:.0f}".format, log)
-    lines = [
-        Line(attack.recogniser, [(rank + 1.0, rate) for rank, rate in enumerate(attack.cmc)], i)
-        for i, attack in enumerate(attacks)
-    ]
+    curves = [[(rank + 1.0, rate) for rank, rate in enumerate(attack.cmc)] for attack in attacks]
+    lines = [Line(attack.recogniser, curves[i], i) for i, attack in enumerate(attacks)]
     label = f"Cumulative match characteristic, {attacks[0].scenario}" if attacks else "Cumulative match characteristic"
     extra = "" if bound is None else _level(bound, f"promised: at most {_percent(bound)} at rank 1")
     chance = min((attack.chance for attack in attacks), default=0.0)
@@ -71,10 +69,8 @@ def cmc_chart(attacks: Sequence[AttackRecord], bound: float | None) -> str:
 
 def poc_chart(curves: Sequence[PocCurve], measure: str) -> str:
     """Draw privacy against utility, one curve per method."""
-    lines = [
-        Line(curve.method, [(point.privacy, point.utility) for point in curve.points], i, dots=True)
-        for i, curve in enumerate(curves)
-    ]
+    points = [[(point.privacy, point.utility) for point in curve.points] for curve in curves]
+    lines = [Line(curve.method, points[i], i, dots=True) for i, curve in enumerate(curves)]
     x = share_axis("privacy: not recognised by the strongest attack")
     return _chart(x, share_axis(f"utility: {measure}"), lines, "Privacy operating characteristic")
 
@@ -83,9 +79,8 @@ def diversity_chart(before: DiversityRecord, after: DiversityRecord) -> str:
     """Draw how far faces are apart, originals against released."""
     highest = max([*_shares(before), *_shares(after), 1e-9])
     end = before.edge or 1.0
-    x = Axis(
-        0.0, end, tuple(end * i / 4 for i in range(5)), "distance between two faces (grey values)", "{:.0f}".format
-    )
+    ticks = tuple(end * i / 4 for i in range(5))
+    x = Axis(0.0, end, ticks, "distance between two faces (grey values)", "{:.0f}".format)
     y = Axis(0.0, highest, (0.0, highest / 2, highest), "share of pairs", _percent)
     lines = [
         Line(name, _staircase(_shares(record), end), colour)
@@ -131,11 +126,8 @@ def _chart(x: Axis, y: Axis, lines: Sequence[Line], label: str, extra: str = "")
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in spots)
         parts.append(f'<polyline class="line s{line.colour % (_SERIES + 1)}" points="{path}"/>')
         if line.dots or len(spots) == 1:
-            parts += [
-                f'<circle class="dot s{line.colour % _SERIES}" cx="{a:.1f}" cy="{b:.1f}" r="5"/>' for a, b in spots
-            ]
-    parts += [extra, "</svg>"]
+            colour = f"dot s{line.colour % _SERIES}"
+            parts += [f'<circle class="{colour}" cx="{a:.1f}" cy="{b:.1f}" r="5"/>' for a, b in spots]
+    drawn = "".join([*parts, extra, "</svg>"])
     legend = "".join(f'<li><i class="s{line.colour % (_SERIES + 1)}"></i>{escape(line.name)}</li>' for line in lines)
-    return (
-        f'<figure><figcaption>{escape(y.label)}</figcaption>{"".join(parts)}<ul class="legend">{legend}</ul></figure>'
-    )
+    return f'<figure><figcaption>{escape(y.label)}</figcaption>{drawn}<ul class="legend">{legend}</ul></figure>'

@@ -131,10 +131,8 @@ def _crop_pair(cropping: _Cropping, pair: Pair) -> PairCrops | list[NotJudged]:
         return [NotJudged(name=pair.original.name, side="original", reason=NO_FACE)]
     after = cropper.crop(released, original=before, by_hand=by_hand)
     loss = measure_loss(*_alike(original, released)) if original.shape[:2] == released.shape[:2] else None
-    restored = {
-        each.sha256: cropper.crop_restored(released, each, original=before, by_hand=by_hand)
-        for each in cropping.restorers
-    }
+    restore = partial(cropper.crop_restored, released, original=before, by_hand=by_hand)
+    restored = {restorer.sha256: restore(restorer) for restorer in cropping.restorers}
     return PairCrops(pair, before, after, loss, entropy(original), _mesh_error(before, after), restored)
 
 

@@ -180,22 +180,19 @@ Try = tuple[str, dict[str, Any], Row]
 
 def _masks(blocks: Sequence[int], sigmas: Sequence[int]) -> list[Try]:
     """Return pixelation and blur; the paper calls its sigma a standard deviation and a variance, so both are tried."""
-    tries: list[Try] = [
-        ("pixelate", {"p": p}, {"method": "pixelation", "level": float(p), "share": share(PIXELATION, p)})
-        for p in blocks
-    ]
+    tries: list[Try] = [("pixelate", {"p": p}, _labels("pixelation", PIXELATION, p)) for p in blocks]
     for sigma in sigmas:
         for method, width in zip(_BLURS, (float(sigma), float(np.sqrt(sigma))), strict=True):
-            labels = {"method": method, "level": float(sigma), "share": share(BLUR, sigma)}
-            tries.append(("blur", {"sigma": width}, labels))
+            tries.append(("blur", {"sigma": width}, _labels(method, BLUR, sigma)))
     return tries
 
 
 def _averages(method: str, ks: Sequence[int], select: str | None) -> list[Try]:
-    return [
-        ("k-same-pixel", {"k": k, "select": select}, {"method": method, "level": float(k), "share": share((1, *KS), k)})
-        for k in ks
-    ]
+    return [("k-same-pixel", {"k": k, "select": select}, _labels(method, (1, *KS), k)) for k in ks]
+
+
+def _labels(method: str, values: Sequence[int], level: int) -> Row:
+    return {"method": method, "level": float(level), "share": share(values, level)}
 
 
 @PAPER.experiment(

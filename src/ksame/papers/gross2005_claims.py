@@ -27,9 +27,8 @@ def _profile(rows: Rows) -> Judgement:
         at = [round(share * (len(line) - 1)) for share in (0.27, 0.5, 0.73)]
         left, middle, right = (line[max(0, x - 5) : x + 6] for x in at)
         dips[shown] = float(middle.max() - max(left.min(), right.min()))
-    seen = "grey values from the bridge of the nose down to the eyes: " + ", ".join(
-        f"{n} {v:.0f}" for n, v in dips.items()
-    )
+    depths = ", ".join(f"{shown} {depth:.0f}" for shown, depth in dips.items())
+    seen = f"grey values from the bridge of the nose down to the eyes: {depths}"
     return agree_if(all(v > 5 for v in dips.values()), seen, "the dips are lost at some k", partly=True)
 
 

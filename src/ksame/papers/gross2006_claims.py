@@ -63,10 +63,9 @@ def _cmc(rows: Rows) -> Judgement:
     ten = {row["curve"]: row["within"] for row in rows.where(rank=10).rows if row["curve"].startswith("k-Same-M")}
     order = sorted(ten, key=lambda name: int(name.rsplit(" ", 1)[1]) if "k =" in name else 1)
     values = [ten[name] for name in order]
-    seen = "right person among the first ten: " + ", ".join(
-        f"{n.removeprefix('k-Same-M, ')} {pct(ten[n])}" for n in order
-    )
+    rates = ", ".join(f"{n.removeprefix('k-Same-M, ')} {pct(ten[n])}" for n in order)
     drops = [a >= b - 0.03 for a, b in pairwise(values)]
+    seen = f"right person among the first ten: {rates}"
     return agree_if(all(drops), seen, "not at every step", partly=values[0] > values[-1])
 
 
@@ -104,9 +103,8 @@ def _utility_groups(rows: Rows) -> Judgement:
 @CLAIMS.add("fig6", "Fig. 6a", "slightly better", "radial kernel, five folds")
 def _utility_model(rows: Rows) -> Judgement:
     """k-Same-M keeps expression slightly better than k-Same."""
-    gap, fair = (
-        _gap(*(rows.curve("k", "accuracy", method=m, folds=folds) for m in METHODS)) for folds in ("subject", "group")
-    )
+    curves = [[rows.curve("k", "accuracy", method=m, folds=f) for m in METHODS] for f in ("subject", "group")]
+    gap, fair = (_gap(*pair) for pair in curves)
     seen = f"k-Same-M minus k-Same {100 * gap:+.1f} points by subject, {100 * fair:+.1f} by group"
     if gap > 0 and not fair > 0:
         return by_subject_only(seen)

@@ -58,9 +58,8 @@ def losses(task: Task) -> Findings:
     for method in ("blackout", "average"):
         made = [released(pair, method, task.seed) for pair in pairs]
         each = [_loss(pair, m) for pair, m in zip(pairs, made, strict=True)]
-        rows.append(
-            {"method": method, "loss": float(np.mean(each)), "least": min(each), "most": max(each), "pairs": len(each)}
-        )
+        spread = {"loss": float(np.mean(each)), "least": min(each), "most": max(each)}
+        rows.append({"method": method, **spread, "pairs": len(each)})
         sheet.append(made[0].of([0, 1]))
     columns = ("original", "BlackOut", "Average")
     pictures = layout([pairs[0], *sheet], ("face 1", "face 2"), columns)

@@ -23,18 +23,18 @@ def _fig2(rows: Rows) -> Judgement:
     return agree_if(black > 3 * mean, seen, "the losses lie closer together")
 
 
+def _all_components(rows: Rows, method: str) -> dict[str, float]:
+    """Return recognition by each attack with all components."""
+    return {a: rows.one("rank1", method=method, attack=a, components="all") for a in ATTACKS}
+
+
 @CLAIMS.add("table", "section 5.3", "100 % and 100 %", _TABLE)
 def _masks_parrot(rows: Rows) -> Judgement:
     """Bar and T mask fall to parrot recognition."""
-    said = {
-        m: {a: rows.one("rank1", method=m, attack=a, components="all") for a in ATTACKS} for m in ("bar mask", "T mask")
-    }
-    seen = "; ".join(
-        f"{m}: naive {pct(v['naive'])}, reverse {pct(v['reverse'])}, parrot {pct(v['parrot'])}" for m, v in said.items()
-    )
-    return agree_if(
-        all(v["parrot"] > 0.99 for v in said.values()), seen, "masks still hide some people from parrots here"
-    )
+    said = {m: _all_components(rows, m) for m in ("bar mask", "T mask")}
+    seen = "; ".join(f"{m}: " + ", ".join(f"{a} {pct(v[a])}" for a in ATTACKS) for m, v in said.items())
+    fallen = all(v["parrot"] > 0.99 for v in said.values())
+    return agree_if(fallen, seen, "masks still hide some people from parrots here")
 
 
 @CLAIMS.add("table", "section 5.3", "2 % and 1 %", _TABLE)
@@ -57,10 +57,8 @@ def _masks_naive(rows: Rows) -> Judgement:
 def _pixelation(rows: Rows) -> Judgement:
     """Pixelation falls to naive recognition already."""
     sizes = (15, 20, 30)
-    of = {
-        attack: {p: rows.one("rank1", method=f"pixelation {p}", attack=attack, components="all") for p in sizes}
-        for attack in ATTACKS
-    }
+    by_size = {p: _all_components(rows, f"pixelation {p}") for p in sizes}
+    of = {attack: {p: rates[attack] for p, rates in by_size.items()} for attack in ATTACKS}
     seen = (
         f"originals looked up among pixelated faces {listed(of['reverse'])}; pixelated faces among originals "
         f"{listed(of['naive'])}; parrot {listed(of['parrot'])}"
@@ -78,7 +76,7 @@ def _pixelation(rows: Rows) -> Judgement:
 @CLAIMS.add("table", "section 5.3", "0 % in every attack", _TABLE)
 def _blackout(rows: Rows) -> Judgement:
     """Black-out leaves a guess."""
-    rates = {a: rows.one("rank1", method="blackout", attack=a, components="all") for a in ATTACKS}
+    rates = _all_components(rows, "blackout")
     chance = 1 / rows.one("n", method="blackout", attack="naive", components="all")
     return agree_if(max(rates.values()) <= chance + 1e-9, f"{listed(rates)}, a guess", "more than a guess")
 

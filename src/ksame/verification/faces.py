@@ -53,20 +53,16 @@ def _counts(release: Release) -> Finding:
     n, counts, series = len(release.faces), release.certificate.counts, release.certificate.series
     listed = sorted(name for name in release.certificate.files if name.startswith("faces/"))
     repeated = 0 if series is None else series.repeated
+    originals, released, merged, withheld = counts.originals, counts.released, counts.merged, counts.withheld
     people, subjects = counts.subjects_released, counts.subjects
-    words = f"{n} faces in the folder, {counts.released} certified, {len(listed)} listed"
+    possible = people <= min(released, subjects) <= subjects <= originals
+    words = f"{n} faces in the folder, {released} certified, {len(listed)} listed"
+    sums = f"{originals} originals are not {released} released, {merged} merged and {withheld} withheld"
     wrong = broken(
-        (n == counts.released and listed == [face_name(i) for i in range(n)], words),
-        (
-            counts.originals == counts.released + counts.merged + counts.withheld,
-            f"{counts.originals} originals are not {counts.released} released, {counts.merged} merged and "
-            f"{counts.withheld} withheld",
-        ),
-        (repeated <= counts.released, f"{repeated} faces are said to be repeated, of {counts.released}"),
-        (
-            people <= min(counts.released, subjects) <= subjects <= counts.originals,
-            f"{people} of {subjects} people cannot be behind these faces",
-        ),
+        (n == released and listed == [face_name(i) for i in range(n)], words),
+        (originals == released + merged + withheld, sums),
+        (repeated <= released, f"{repeated} faces are said to be repeated, of {released}"),
+        (possible, f"{people} of {subjects} people cannot be behind these faces"),
     )
     return check("counts", wrong, words)
 
@@ -79,11 +75,9 @@ def _pictures(folder: Path, release: Release, hashes: dict[str, str]) -> Finding
     more = [name for name in plain if not is_bare_png((folder / name).read_bytes())]
     wrong = [f"{name} is certified, but is no face" for name in others[:1]]
     wrong += [f"{name} holds more than pixels" for name in more[:1]]
+    ordered = release_order(release.faces) == list(range(len(release.faces)))
     wrong += broken(
-        (
-            release_order(release.faces) == list(range(len(release.faces))),
-            "the faces are not in the order of their hashes",
-        ),
+        (ordered, "the faces are not in the order of their hashes"),
         (SHEET not in plain or _shows(folder / SHEET, release.faces), f"{SHEET} does not show these faces"),
     )
     return check("pictures", wrong, "faces in the order of their hashes, and a sheet that shows them")
@@ -235,15 +229,11 @@ def _miscounted(certificate: Certificate, linkage: Linkage) -> list[str]:
     waiting = [face for face in linkage.withheld if before is None or face.subject not in before.people]
     counted = count_faces(linkage.faces, waiting)
     max_people, shown = counted.pop("subjects"), counted["subjects_released"]
+    possible = shown <= counts.subjects <= max_people  # pictures that gave no face may be anybody's
     return [
         *broken((len(set(sources)) == len(sources), "an original is behind two faces")),
         *differences({name: getattr(counts, name) for name in counted}, counted),
-        *broken(  # pictures that gave no face may be anybody's
-            (
-                shown <= counts.subjects <= max_people,
-                f"{counts.subjects} people are certified, the link table has {shown}",
-            )
-        ),
+        *broken((possible, f"{counts.subjects} people are certified, the link table has {shown}")),
         *_misplaced(certificate.series, linkage, before),
     ]
 
@@ -265,7 +255,5 @@ def _groups_share_faces(release: Release, linkage: Linkage) -> bool:
     faces: dict[tuple[int | None, str], list[int]] = {}
     for face, p in zip(linkage.faces, pattern, strict=True):
         faces.setdefault((face.group, face.subject), []).append(int(p))
-    groups: dict[int | None, set[tuple[int, ...]]] = {}
-    for (group, _), held in faces.items():
-        groups.setdefault(group, set()).add(tuple(sorted(held)))
-    return all(len(sets) == 1 for sets in groups.values())
+    held = {(group, tuple(sorted(of_person))) for (group, _), of_person in faces.items()}
+    return len(held) == len({group for group, _ in held})

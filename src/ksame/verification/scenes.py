@@ -68,24 +68,17 @@ def _method(certificate: SceneCertificate) -> list[str]:
 
 def _counts(certificate: SceneCertificate) -> list[str]:
     counts, outputs, method = certificate.counts, len(certificate.files), certificate.method.name
-    treated = counts.replaced + counts.masked + counts.masked_instead + counts.kept
+    files, frames, replaced = counts.files, counts.frames, counts.replaced
+    treated = replaced + counts.masked + counts.masked_instead + counts.kept
     at_risk, masked = counts.frames_at_risk, counts.faces_masked_instead
+    within = counts.without_faces <= files and counts.frames_damaged <= frames
     return broken(
         (counts.people == treated, f"{counts.people} people, but {treated} were replaced, masked or kept"),
-        (
-            counts.files <= min(counts.frames, outputs),
-            f"{counts.files} files, but {counts.frames} frames and {outputs} outputs",
-        ),
-        (at_risk <= min(counts.frames, masked), f"{at_risk} frames at risk of {counts.frames}"),
+        (files <= min(frames, outputs), f"{files} files, but {frames} frames and {outputs} outputs"),
+        (at_risk <= min(frames, masked), f"{at_risk} frames at risk of {frames}"),
         (bool(at_risk) == bool(masked), f"{masked} faces masked in {at_risk} frames"),
-        (
-            counts.without_faces <= counts.files and counts.frames_damaged <= counts.frames,
-            "more files without a face, or more damaged frames, than there are",
-        ),
-        (
-            certificate.k is not None or not counts.replaced,
-            f"{counts.replaced} people were replaced, but {method} replaces nobody",
-        ),
+        (within, "more files without a face, or more damaged frames, than there are"),
+        (certificate.k is not None or not replaced, f"{replaced} people were replaced, but {method} replaces nobody"),
     )
 
 
