@@ -1,5 +1,6 @@
 """The thread that decodes ahead and the one that encodes behind: in order, a few frames only, up to the first error."""
 
+import concurrent.futures.thread
 import threading
 import time
 from importlib.resources import files
@@ -17,6 +18,17 @@ def counting(n, made):
     for i in range(n):
         made.append(i)
         yield i
+
+
+def test_items_left_half_read_can_be_collected_while_another_thread_is_started():
+    """The collector may run anywhere, also where the library holds the lock of all its pools."""
+    items = prefetch(counting(50, []), 3)
+    next(items)
+    with concurrent.futures.thread._global_shutdown_lock:
+        closing = threading.Thread(target=items.close, daemon=True)
+        closing.start()
+        closing.join(20)
+        assert not closing.is_alive()
 
 
 def test_prefetched_items_come_in_order_and_few_are_made_before_they_are_asked_for():

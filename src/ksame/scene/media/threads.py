@@ -19,16 +19,19 @@ def queue_length(size: tuple[int, int]) -> int:
 
 def prefetch(items: Generator[T, None, None], n_waiting: int) -> Generator[T, None, None]:
     """Yield ``items``, made in a thread of their own, at most ``n_waiting`` of them before they are asked for."""
-    with ThreadPoolExecutor(1, "ksame-reader") as pool:
-        waiting = deque(pool.submit(next, items, None) for _ in range(n_waiting))
-        try:
-            while (item := waiting.popleft().result()) is not None:
-                waiting.append(pool.submit(next, items, None))
-                yield item
-        finally:
-            for future in waiting:
-                future.cancel()
-            pool.submit(items.close).result()
+    pool = ThreadPoolExecutor(1, "ksame-reader")
+    waiting = deque(pool.submit(next, items, None) for _ in range(n_waiting))
+    try:
+        while (item := waiting.popleft().result()) is not None:
+            waiting.append(pool.submit(next, items, None))
+            yield item
+    finally:
+        for future in waiting:
+            future.cancel()
+        # Nothing is submitted here: what was left half-read may be collected by a thread in the middle of a submit,
+        # and would wait for it for ever.
+        pool.shutdown()
+        items.close()
 
 
 class EncoderThread(Generic[T]):
