@@ -105,7 +105,7 @@ def test_files_missing_added_and_changed():
     assert missing == Finding("no file missing", False, "sheet.png")
     assert added == Finding("no file added", False, "empty (a folder)")
     assert changed == Finding("no file changed", False, "faces/2.png, faces/3.png (a link)")
-    assert {f.detail for f in check_files({"a": "1"}, {"a": "1"})} == {"1 files as certified"}
+    assert {f.detail for f in check_files({"a": "1"}, {"a": "1"})} == {"1 file as certified"}
     assert all(f.passed for f in check_files({"a": "1"}, {"a": "1"}))
     assert not check_files({"a": "a link"}, {"a": "a link"})[2].passed, "nothing but a hash certifies a file"
     many = check_files({f"{i}": "" for i in range(7)}, {})[0]

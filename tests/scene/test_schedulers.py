@@ -298,7 +298,7 @@ def test_what_is_sent_with_a_file_does_not_grow_with_the_number_of_the_others(tm
     for n in (2, 2000):
         job = Job([(tmp_path / f"{i}.png", tmp_path / f"{i}-safe.png") for i in range(n)], tmp_path / "work")
         store, tools = Store(job.work, 1), Tools(CancelToken(tmp_path / "running"))
-        _Run(job, store, tools, Weighing(), silent).map(view_file, [], "reading faces")
+        _Run(job, store, tools, Weighing(), silent, {}).map(view_file, [], "reading faces")
     assert sizes[0] == sizes[1]
 
 
