@@ -334,17 +334,24 @@ def test_other_errors_end_the_work_and_stop_the_rest(cluster):
         assert stopped == [True]
 
 
-def sleep_long(number):
+def sleep_long(begun, number):
+    begun.touch()
     time.sleep(60)
 
 
-def test_a_scheduler_that_is_lost_is_named_with_the_next_step(cluster):
-    stopped = []
+def test_a_scheduler_that_is_lost_is_named_with_the_next_step(cluster, tmp_path):
+    stopped, begun = [], tmp_path / "begun"
+
+    def lose(client):
+        while not begun.exists():
+            time.sleep(0.05)
+        client.restart()
+
     with distributed.Client(cluster, set_as_default=False) as other, open_scheduler(cluster.scheduler_address) as ours:
-        losing = threading.Timer(1, other.restart)
+        losing = threading.Thread(target=lose, args=(other,), daemon=True)
         losing.start()
         with pytest.raises(KsameError, match="was lost before all was done.*--resume"):
-            ours.map(sleep_long, range(3), "sleeping", stop=lambda: stopped.append(True))
+            ours.map(partial(sleep_long, begun), range(3), "sleeping", stop=lambda: stopped.append(True))
         losing.join()
     assert stopped == [True]
 
