@@ -9,23 +9,12 @@ from ksame.registry import Registry
 
 @dataclass(frozen=True)
 class Cover:
-    """How much of a head is invented.
-
-    Attributes
-    ----------
-    name : str
-    reach : float
-        How far the region goes, in outlines of the mean face.
-    summary : str
-        What is invented.
-    leaks : str
-        What of the person is still to be seen, in one sentence.
-    """
+    """How much of a head is invented."""
 
     name: str
-    reach: float
-    summary: str
-    leaks: str
+    reach: float  # how far the region goes, in outlines of the mean face
+    summary: str  # what is invented
+    leaks: str  # what of the person is still to be seen, in one sentence
 
 
 COVERS: Registry[Cover] = Registry("cover")

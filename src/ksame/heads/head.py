@@ -17,7 +17,7 @@ from ksame.arrays import FloatArray
 from ksame.heads.covers import HEAD, Cover
 from ksame.models import BLENDSHAPES
 from ksame.spaces.facemodel import face_model
-from ksame.spaces.facemodel.geometry import EYES, IRISES, OUTLINE, with_forehead
+from ksame.spaces.facemodel.geometry import EYE_CORNERS, IRISES, LIDS, LOWER_LIP, OUTLINE, UPPER_LIP, with_forehead
 from ksame.spaces.facemodel.labels import BLENDS
 
 CONTEXT = 1.8
@@ -25,11 +25,11 @@ CONTEXT = 1.8
 _FRONTAL_WIDTH = 0.72  # of an outline, in heights: turned heads get a region as wide; by choice
 _FLIP_DEPTH = np.array([1.0, 1.0, -1.0])  # depth grows away from the viewer in a mesh, towards them in the face model
 _OUTLINE = np.array(OUTLINE)
-_CORNERS = np.array([[ring[0], ring[8]] for ring in EYES])
+_CORNERS = np.array(EYE_CORNERS)
 _IRISES = np.array([list(iris) for iris in IRISES])
-_LIPS = np.array([[191, 80, 81, 82, 13, 312, 311, 310, 415], [95, 88, 178, 87, 14, 317, 402, 318, 324]])
+_LIPS = np.array([UPPER_LIP, LOWER_LIP])
 _ROUND_LIPS = np.array([[185, 40, 39, 37, 0, 267, 269, 270, 409], [146, 91, 181, 84, 17, 314, 405, 321, 375]])
-_PAIRS = np.array([[*EYES[0][1:8], *EYES[1][1:8], *_LIPS[0]], [*EYES[0][:8:-1], *EYES[1][:8:-1], *_LIPS[1]]])
+_PAIRS = np.array([[*LIDS[0][i], *LIDS[1][i], *_LIPS[i]] for i in (0, 1)])
 """Points that open and shut, upper and lower: 7 pairs of each eye, then those of the lips."""
 _INDEX = {name: [BLENDSHAPES.index(part) for part in parts] for name, parts in BLENDS.items()}
 EXPRESSION = tuple(BLENDS)
@@ -42,17 +42,10 @@ class EyesConfig:
 
     All by ``benchmarks.scene_use`` on a talking head, six surrogates: blinks correlate .96 instead of .94 with the
     person's own, looking up and down .94 instead of .91, sideways .97 instead of .95.
-
-    Attributes
-    ----------
-    opened : float
-        How far the lids are apart, in shares of how far they are.
-    sideways, upwards : float
-        How far the irises are from the middle of the eye, likewise.
     """
 
-    opened: float = 1.25
-    sideways: float = 1.25
+    opened: float = 1.25  # how far the lids are apart, in shares of how far they are
+    sideways: float = 1.25  # how far the irises are from the middle of the eye, likewise
     upwards: float = 2.0
 
 
@@ -81,24 +74,12 @@ def _base() -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """The place, pose and expression of one head in one frame.
+    """The place, pose and expression of one head in one frame."""
 
-    Attributes
-    ----------
-    aligned : ndarray of shape (478, 3)
-        The mesh brought to the base of the face model: frontal, of its size, z towards the viewer.
-    turn : ndarray of shape (3, 3)
-        From the frame to the base.
-    scale : float
-        Pixels of the base for a pixel of the frame.
-    centre : ndarray of shape (2,)
-        Middle of the mesh in the frame.
-    """
-
-    aligned: FloatArray
-    turn: FloatArray
-    scale: float
-    centre: FloatArray
+    aligned: FloatArray  # (478, 3): the mesh on the base of the face model: frontal, of its size, z towards the viewer
+    turn: FloatArray  # (3, 3): from the frame to the base
+    scale: float  # pixels of the base for a pixel of the frame
+    centre: FloatArray  # (2,): middle of the mesh in the frame
 
     @classmethod
     def of(cls, points: FloatArray) -> Head:
@@ -140,18 +121,10 @@ def neutral_shape(aligned: FloatArray, expression: FloatArray) -> FloatArray:
 
 
 def wearing(shape: FloatArray, head: Head, neutral: FloatArray) -> FloatArray:
-    """Return neutral shapes, (..., 478, 3), with the expression of a head.
+    """Return neutral shapes of surrogates, (..., 478, 3), with the expression of a head.
 
-    The expression is how far the head's mesh is from the person's own neutral shape. The mouth opens as far as it
-    does; eyes as they must be drawn to look alike once they are finished (``EyesConfig``).
-
-    Parameters
-    ----------
-    shape : ndarray of shape (..., 478, 3)
-        Of surrogates.
-    head : Head
-    neutral : ndarray of shape (478, 3)
-        Of the person.
+    The expression is how far the head's mesh is from the person's own neutral shape, (478, 3). The mouth opens as far
+    as it does; eyes as they must be drawn to look alike once they are finished (``EyesConfig``).
     """
     now = head.aligned
     worn = shape + (now - neutral)
@@ -179,33 +152,15 @@ def _lengths(ends: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """What is taken away and invented anew, and the square about it that the finisher sees.
+    """What is taken away and invented anew, and the square about it that the finisher sees."""
 
-    Attributes
-    ----------
-    outline : ndarray of shape (n, 2)
-        In pixels of the frame.
-    matrix : ndarray of shape (2, 3)
-        From the frame to the square, upright, whose side is 1.
-    side : float
-        Of the square, in pixels of the frame.
-    """
-
-    outline: FloatArray
-    matrix: FloatArray
-    side: float
+    outline: FloatArray  # (n, 2): in pixels of the frame
+    matrix: FloatArray  # (2, 3): from the frame to the square, upright, whose side is 1
+    side: float  # of the square, in pixels of the frame
 
     @classmethod
     def of(cls, head: Head, neutral: FloatArray, cover: Cover = HEAD) -> Region:
-        """Return the region of a head.
-
-        Parameters
-        ----------
-        head : Head
-        neutral : ndarray of shape (478, 3)
-            Of the person.
-        cover : Cover
-        """
+        """Return the region of a head; ``neutral`` is the person's own shape, (478, 3)."""
         return cls.about(head.place(wearing(face_model().base, head, neutral)), head, cover)
 
     @classmethod

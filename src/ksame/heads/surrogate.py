@@ -24,42 +24,25 @@ from ksame.spaces.facemodel.light import LUMA
 
 @dataclass(frozen=True)
 class SurrogateConfig:
-    """How surrogates are mixed.
+    """How surrogates are mixed; by choice, where nothing else is said."""
 
-    Attributes
-    ----------
-    years, tone : float
-        Differences in age and in skin tone (log brightness) that count alike in choosing; by choice.
-    first, second : int
-        Of so many faces that fit best, the first and the second of a mix are drawn; by choice.
-    shares : (float, float)
-        Between which the share of the first is drawn; by choice.
-    spread : float
-        Of shapes about the mean: at 1.05 and 0.9, smiles were less the person's own (``benchmarks.scene_use``).
-    mix_younger, finished_younger : float
-        Years by which a mix of two, and then a finished head, reads younger than its parts,
-        as the face model reads them.
-    max_aged : float
-        Years by which a mix is made older or younger, at most, along the face model's direction of age; by choice.
-    red, blue : tuple of float
-        Log R/G and B/G of skin of a tone: a fit, in powers of the tone, to the cheeks of 560 evened faces. It takes the
-        colour of the photographs' light away.
-    tones : (float, float)
-        For which the fit holds.
-    """
-
+    # differences in age and in skin tone (log brightness) that count alike in choosing
     years: float = 6.0
     tone: float = 0.05
+    # of so many faces that fit best, the first and the second of a mix are drawn
     first: int = 8
     second: int = 12
-    shares: tuple[float, float] = (0.5, 0.72)
-    spread: float = 0.8
+    shares: tuple[float, float] = (0.5, 0.72)  # between which the share of the first is drawn
+    spread: float = 0.8  # of shapes: at 1.05 and 0.9, smiles were less the person's own (``benchmarks.scene_use``)
+    # years by which a mix of two, and then a finished head, reads younger than its parts, as the face model reads them
     mix_younger: float = 7.0
     finished_younger: float = 7.0
-    max_aged: float = 26.0
+    max_aged: float = 26.0  # years by which a mix is made older or younger, along the face model's direction of age
+    # log R/G and B/G of skin of a tone: a fit, in powers of the tone, to the cheeks of 560 evened faces; it takes the
+    # colour of the photographs' light away
     red: tuple[float, float, float] = (0.129, -0.591, -0.218)
     blue: tuple[float, float, float] = (-0.075, 0.151, -0.160)
-    tones: tuple[float, float] = (-1.3, -0.2)
+    tones: tuple[float, float] = (-1.3, -0.2)  # for which the fit holds
 
 
 SURROGATE = SurrogateConfig()
@@ -67,43 +50,24 @@ SURROGATE = SurrogateConfig()
 
 @dataclass(frozen=True, eq=False)
 class Surrogate:
-    """Somebody who does not exist.
-
-    Attributes
-    ----------
-    looks : Looks
-    born, tone : float
-        Year of birth and log brightness of the skin, for comparison with whoever becomes them.
-    """
+    """Somebody who does not exist."""
 
     looks: Looks
+    # year of birth and log brightness of the skin, for comparison with whoever becomes them
     born: float = np.nan
     tone: float = np.nan
 
 
 @dataclass(frozen=True, eq=False)
 class Bank:
-    """Faces of people who do not exist.
+    """Faces of people who do not exist."""
 
-    Attributes
-    ----------
-    shapes : ndarray of shape (n, 478, 3)
-        Without expression, from the base of the face model.
-    irises : ndarray of shape (n, 3)
-        8-bit colours.
-    women : ndarray of bool of shape (n,)
-    born, tones : ndarray of shape (n,)
-        Year of birth as the face model reads it, and log brightness of the skin.
-    encoded : tuple of ndarray
-        The textures, as JPEG.
-    """
-
-    shapes: FloatArray
-    irises: ByteArray
-    women: NDArray[np.bool_]
-    born: FloatArray
-    tones: FloatArray
-    encoded: tuple[ByteArray, ...]
+    shapes: FloatArray  # (n, 478, 3): without expression, from the base of the face model
+    irises: ByteArray  # (n, 3): 8-bit colours
+    women: NDArray[np.bool_]  # (n,)
+    born: FloatArray  # (n,): year of birth as the face model reads it
+    tones: FloatArray  # (n,): log brightness of the skin
+    encoded: tuple[ByteArray, ...]  # the textures, as JPEG
 
     def texture(self, i: int) -> NDArray[np.float32]:
         """Return the texture of a face, (height, width, 3), from 0 to 255."""

@@ -191,7 +191,7 @@ class LivePeople:
         best = tuple((track.number, i) for i in reversed(range(len(views))))
         height, width = frames[0].pixels.shape[:2]
         tracks = Tracks((width, height), len(frames), (Person(name, None, best),), (track,))
-        taken = collect_views(frames, tracks, self.recogniser, self.config.job.tracker.detector)
+        taken = collect_views(lambda _: frames, tracks, self.recogniser, self.config.job.tracker.detector)
         subjects = subjects_of([taken], People({(0, name): name}))
         return (subjects[0] if subjects else None), neutral_of(track)
 

@@ -108,8 +108,8 @@ class Publisher:
             number, self._share, self._searched = self._share, (self._share + 1) % _SHARES, frame.time
 
             def work() -> Change:
-                found = self.tracker.search_share(frame.pixels, number, _SHARES)
-                return lambda: self.tracker.add(found, frame, faces)
+                detections = self.tracker.search_share(frame.pixels, number, _SHARES)
+                return lambda: self.tracker.add(detections, frame, faces)
 
             self.searching.start(work)
 

@@ -46,7 +46,7 @@ class SegmentSink(AbstractContextManager["SegmentSink"]):
     def __init__(self, folder: Path, seconds: float) -> None:
         make_folder(folder)
         self._folder, self._seconds = folder, seconds
-        numbers = [int(found[1]) for file in folder.iterdir() if (found := _SEGMENT.fullmatch(file.name))]
+        numbers = [int(match[1]) for file in folder.iterdir() if (match := _SEGMENT.fullmatch(file.name))]
         self._number, self._start = max(numbers, default=0), 0.0
         self._segment: ExitStack | None = None  # that is being written
         self._encode: Callable[[ByteArray, float], None]  # into it

@@ -69,11 +69,13 @@ class LiveTracker:
         The detector looks at this frame, whose ``time`` is that of the clock. Where time runs out faces are not meshed:
         they have a box only.
         """
-        found, _ = search(self.mesher.detector, frame.pixels, _WHOLE, self.mesher.config)
-        self._assign(frame, found)
+        detections, _ = search(self.mesher.detector, frame.pixels, _WHOLE, self.mesher.config)
+        self._assign(frame, detections)
         faces: list[Face] = []
         seen: list[Face] = []
-        matched = {id(track): found[track.tracklet.rows[-1]] for track in self.tracks if _is_at(track, frame.index)}
+        matched = {
+            id(track): detections[track.tracklet.rows[-1]] for track in self.tracks if _is_at(track, frame.index)
+        }
         for track in sorted(self.tracks, key=lambda track: id(track) not in matched):  # those with a detection first
             detection = matched.get(id(track))
             face = self._see(frame, track, detection, out_of_time)
@@ -103,16 +105,16 @@ class LiveTracker:
                 self._association.active.append(tracklet)
                 self._begin(tracklet, face, frame)
 
-    def _assign(self, frame: Frame, found: list[Face]) -> None:
+    def _assign(self, frame: Frame, detections: list[Face]) -> None:
         """Give detections to tracks, and begin new ones."""
-        boxes = np.array([face.box for face in found]).reshape(-1, 4)
-        scores = np.array([face.score for face in found])
-        looks = np.array([look_of(frame.pixels, face.landmarks) for face in found], dtype=np.float64)
+        boxes = np.array([face.box for face in detections]).reshape(-1, 4)
+        scores = np.array([face.score for face in detections])
+        looks = np.array([look_of(frame.pixels, face.landmarks) for face in detections], dtype=np.float64)
         self._association.step(frame.index, boxes, scores, looks.reshape(-1, N_LOOK))
         known = {id(track.tracklet) for track in self.tracks}
         for tracklet in self._association.active:
             if id(tracklet) not in known:
-                self._begin(tracklet, found[tracklet.rows[-1]], frame)
+                self._begin(tracklet, detections[tracklet.rows[-1]], frame)
 
     def _begin(self, tracklet: Tracklet, face: Face, frame: Frame) -> None:
         chain = Chain(face, frame.index)

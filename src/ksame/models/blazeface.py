@@ -32,13 +32,7 @@ def _anchors() -> FloatArray:
 
 
 class BlazeFace:
-    """MediaPipe's short-range face detector. One object may be used from several threads.
-
-    Parameters
-    ----------
-    store : Store, optional
-        Where the weights are; the default store by default.
-    """
+    """MediaPipe's short-range face detector, its weights from ``store``. Several threads may use one object."""
 
     def __init__(self, store: Store | None = None) -> None:
         self._content = read_landmarker((store or Store()).path("face-landmarker")).detector

@@ -32,13 +32,7 @@ _INSIDE = 0.7  # share of the smaller box inside the larger above which two boxe
 
 
 class FaceDetector:
-    """YuNet, run by ONNX Runtime. One object may be used from several threads.
-
-    Parameters
-    ----------
-    store : Store, optional
-        Where the weights are; the default store by default.
-    """
+    """YuNet, its weights from ``store``, run by ONNX Runtime. One object may be used from several threads."""
 
     def __init__(self, store: Store | None = None) -> None:
         self._network = yunet((store or Store()).path("yunet"))

@@ -8,8 +8,6 @@ from enum import IntEnum
 import numpy as np
 
 from ksame.arrays import FloatArray
-from ksame.errors import InputError
-from ksame.models.landmarker import BLENDSHAPES
 from ksame.models.pose import Pose
 
 
@@ -26,69 +24,34 @@ class Source(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """A face as 478 points.
+    """A face as 478 points."""
 
-    Parameters
-    ----------
-    points : ndarray of shape (478, 3)
-        x and y in pixels of the picture, z in pixels away from the viewer, about the centre of the head.
-    presence : float
-        Probability that there is a face at all.
-    blendshapes : ndarray of shape (52,)
-        Expression weights in [0, 1], in the order of ``BLENDSHAPES``.
-    pose : Pose
-        Which way the head is turned.
-    """
-
-    points: FloatArray
-    presence: float
-    blendshapes: FloatArray
-    pose: Pose
+    points: FloatArray  # (478, 3): x and y in the picture, z away from the viewer about the head's centre, in pixels
+    presence: float  # probability that there is a face at all
+    blendshapes: FloatArray  # (52,): expression weights in [0, 1], in the order of ``BLENDSHAPES``
+    pose: Pose  # which way the head is turned
 
     def __post_init__(self) -> None:
         for name in ("points", "blendshapes"):
             _freeze(self, name)
 
-    def blendshape(self, name: str) -> float:
-        """Return one expression weight by its name."""
-        if name not in BLENDSHAPES:
-            raise InputError(f"Unknown blendshape {name!r}. Choose one of: {', '.join(BLENDSHAPES)}.")
-        return float(self.blendshapes[BLENDSHAPES.index(name)])
-
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """A face in a picture.
+    """A face in a picture."""
 
-    Parameters
-    ----------
-    box : tuple of float
-        Left, top, width and height in pixels; may reach beyond the picture.
-    landmarks : ndarray of shape (5, 2)
-        Eye, eye, tip of the nose, corner and corner of the mouth, x before y; of each pair, the one on the
-        left of an upright face in the picture first. NaN where they are not known.
-    score : float
-        Confidence of the detector, in [0, 1].
-    mesh : Mesh, optional
-        Only where it is believed: a face without one can be masked, not replaced.
-    confirmed : bool
-        Whether a second opinion says that this is a face. What is not confirmed is masked in its own size, never
-        replaced, and counts as nobody.
-    source : Source
-    track : int
-        Number of the track it belongs to; 0 outside of recordings.
-    person : str
-        Such as "P1"; empty where people are not told apart.
-    """
-
-    box: tuple[float, float, float, float]
+    box: tuple[float, float, float, float]  # left, top, width and height in pixels; may reach beyond the picture
+    # (5, 2): eye, eye, tip of the nose, corner and corner of the mouth, x before y; of each pair, the one on the left
+    # of an upright face in the picture first; NaN where they are not known
     landmarks: FloatArray = field(default_factory=lambda: np.full((5, 2), np.nan))
-    score: float = 1.0
-    mesh: Mesh | None = None
+    score: float = 1.0  # confidence of the detector, in [0, 1]
+    mesh: Mesh | None = None  # only where it is believed: a face without one can be masked, not replaced
+    # whether a second opinion says that this is a face: what is not confirmed is masked in its own size, never
+    # replaced, and counts as nobody
     confirmed: bool = False
     source: Source = Source.DETECTED
-    track: int = 0
-    person: str = ""
+    track: int = 0  # number of the track it belongs to; 0 outside of recordings
+    person: str = ""  # such as "P1"; empty where people are not told apart
 
     def __post_init__(self) -> None:
         _freeze(self, "landmarks")

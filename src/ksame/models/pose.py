@@ -11,21 +11,11 @@ from ksame.arrays import FloatArray
 
 @dataclass(frozen=True)
 class Pose:
-    """A turn of the head in degrees; all zero for somebody upright who looks at the camera.
+    """A turn of the head in degrees; all zero for somebody upright who looks at the camera."""
 
-    Parameters
-    ----------
-    yaw : float
-        Positive when the face is turned towards the right of the picture.
-    pitch : float
-        Positive when it looks up.
-    roll : float
-        Positive when the head is tilted clockwise in the picture.
-    """
-
-    yaw: float
-    pitch: float
-    roll: float
+    yaw: float  # positive when the face is turned towards the right of the picture
+    pitch: float  # positive when it looks up
+    roll: float  # positive when the head is tilted clockwise in the picture
 
 
 def rotation(pose: Pose) -> FloatArray:

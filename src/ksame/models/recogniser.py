@@ -35,15 +35,7 @@ _DLIB = ((47.9, 46.5), (99.1, 46.5), (73.5, 75.4), (46.5, 98.6), (100.5, 98.6))
 
 @runtime_checkable
 class Recogniser(Protocol):
-    """Turns faces into vectors.
-
-    Attributes
-    ----------
-    name : str
-        What reports call it.
-    threshold : float
-        Two faces whose vectors have a cosine above it are taken for one person.
-    """
+    """Turns faces into vectors."""
 
     @property
     def name(self) -> str:
@@ -78,12 +70,7 @@ class SFace:
     One object may be used from several threads. The network takes about 100 MB; it is loaded when it is first needed.
 
     Faces are cut out as OpenCV's ``FaceRecognizerSF`` does, and its threshold is the one that OpenCV's authors give for
-    the Labeled Faces in the Wild.
-
-    Parameters
-    ----------
-    store : Store, optional
-        Where the weights are; the default store by default.
+    the Labeled Faces in the Wild. Weights come from ``store``, by default the default one.
     """
 
     name = "sface"
@@ -116,7 +103,7 @@ class OnnxRecogniser:
     Parameters
     ----------
     file : Path
-        The network: one input of shape (n, 3, 112, 112), RGB scaled to [-1, 1]; one vector a face.
+        The network: one input of shape (n, 3, 112, 112), RGB scaled to [-1, 1]; one vector per face.
     threshold : float
         The cosine above which two faces are taken for one person; ask whoever trained the network.
     name : str, optional
@@ -148,12 +135,8 @@ class DlibResNet:
     """dlib's residual network (King 2017): 128 numbers. Needs the extra ``dlib``.
 
     dlib's own rule is a Euclidean distance below 0.6 between vectors whose length is about 1.45. The
-    threshold here is the cosine that agrees with that rule best: on 9,200 pairs of portraits, in 99.7 %.
-
-    Parameters
-    ----------
-    store : Store, optional
-        Where the weights are; the default store by default.
+    threshold here is the cosine that agrees with that rule best: on 9,200 pairs of portraits, in 99.7 %. Weights come
+    from ``store``, by default the default one.
     """
 
     name = "dlib-resnet"
@@ -195,23 +178,12 @@ def _unit(vector: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True)
 class RecogniserEntry:
-    """A recogniser that the command line, audits and the loop in scenes know by name.
-
-    Attributes
-    ----------
-    name : str
-    build : callable
-        Makes it.
-    summary : str
-        What it is.
-    model : str, optional
-        Its weights in the catalogue; None where it has none.
-    """
+    """A recogniser that the command line, audits and the loop in scenes know by name."""
 
     name: str
-    build: Callable[[], Recogniser]
-    summary: str
-    model: str | None = None
+    build: Callable[[], Recogniser]  # makes it
+    summary: str  # what it is
+    model: str | None = None  # its weights in the catalogue; None where it has none
 
     @property
     def licence(self) -> str:

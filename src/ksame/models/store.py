@@ -91,7 +91,7 @@ class Store:
         return self.folder / self.model(name).filename
 
     def state(self, name: str) -> State:
-        """Return what the cache holds for ``name``; a file is hashed once in a process."""
+        """Return what the cache holds for ``name``; a file is hashed once per process."""
         file = self.location(name)
         try:
             digest = _sha256(file)

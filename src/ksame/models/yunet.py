@@ -26,13 +26,7 @@ _MAX_BOXES = 5000  # with the highest scores, that are compared with each other
 
 
 class YuNet:
-    """The network; one object may be used from several threads, each of which works alone.
-
-    Parameters
-    ----------
-    file : Path
-        Its weights.
-    """
+    """The network; one object may be used from several threads, each of which works alone."""
 
     def __init__(self, file: Path) -> None:
         weights = mended(file.read_bytes(), any_size=True)

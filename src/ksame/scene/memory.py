@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Lock
+from typing import Any
 
 import cv2
+import numpy as np
+from numpy.typing import NDArray
 
 # Names of settings in glibc, and what they are set to, by measuring 4K video: frames are taken from the system and
 # given back to it one by one, since among others they leave holes; what is smaller is kept, since asking takes long.
@@ -44,6 +48,15 @@ def give_back_memory() -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library
             ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def forget_mapped(array: NDArray[Any]) -> None:
+    """Let go of what was read of an array that is mapped read-only from a file; it is read again when asked for."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED") and not array.flags.writeable:
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def share_memory() -> None:

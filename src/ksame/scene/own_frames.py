@@ -74,8 +74,11 @@ def deidentify_frames(
             lambda start: given[start:], (width, height), None, config.tracker, still=still, map=pictures.map
         )
         judge = RECOGNISERS[JUDGE].build()
+        views = []
+        if not METHODS[config.method].masks:
+            views.append(collect_views(lambda _: given, tracks, judge, config.tracker.detector))
         plan = decide(
-            [] if METHODS[config.method].masks else [collect_views(given, tracks, judge, config.tracker.detector)],
+            views,
             by_name([tracks]),
             config,
             seed,

@@ -18,8 +18,8 @@ from ksame.files import hash_tree
 from ksame.scene.at_risk import DAMAGED, NOBODY, AtRisk, Shown, shown, stretches, without_faces
 from ksame.scene.decide import Decision
 from ksame.scene.media import CONTAINERS, SEGMENT, Frame, Output, OutputFrame, Pixels, Voice, WorkFolder, open_part
-from ksame.scene.memory import give_back_memory
-from ksame.scene.render import MaskedInstead, Renderer, changed_region, first_needed, render_frames
+from ksame.scene.memory import forget_mapped, give_back_memory
+from ksame.scene.render import STEP, MaskedInstead, Renderer, changed_region, first_needed, render_frames
 from ksame.scene.result import FileResult
 from ksame.scene.sealing import Originals, Sealer, pieces_in
 from ksame.scene.stages import JobFile, StageRun
@@ -28,6 +28,7 @@ from ksame.scene.track.tracks import in_order
 from ksame.scene.workers import CancelledError
 
 _LARGE = 16 << 20  # bytes of a frame after which memory is given back at once: holes between such frames add up
+_FORGET = 256  # frames after which their meshes are let go of, by choice: those of an hour take 500 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +140,8 @@ def render_part(run: StageRun, task: WriteTask) -> None:
         begin = writer.next_frame
         if begin >= end:
             return
-        # One frame more than is written: heads before it are interpolated towards those in it.
-        frames = islice(file.media.frames(first_needed(begin)), end + 1 - first_needed(begin))
+        # The first frame of the next block too: heads before it are interpolated towards those in it.
+        frames = islice(file.media.frames(first_needed(begin)), first_needed(end + STEP - 1) + 1 - first_needed(begin))
 
         def write(frame: Frame, pixels: Pixels, touched: NDArray[np.bool_]) -> None:
             writer.write(OutputFrame(pixels, frame.native, touched))
@@ -166,6 +167,9 @@ def _write_frames(
         for frame, pixels in islice(rendered, begin - first, None if end is None else end - first):
             write(frame, pixels, changed_region(renderer, frame, pixels))
             masked += renderer.masked_instead(frame.index, frame.time)
+            if frame.index % _FORGET == 0:
+                for track in renderer.tracks.tracks:
+                    forget_mapped(track.points)
             large = frame.pixels.nbytes > _LARGE
             del frame, pixels  # not held while the next one is made
             if large:

@@ -76,7 +76,8 @@ def synthetic(
     numbers = pick_people(n, seed)
     people = draw_people(model, numbers)
     pairs = [(expression, light) for light in illuminations for expression in expressions]
-    shots = [_shots(pairs, images_per_subject, seed, int(number)) for number in numbers]
+    shown = [pairs[j % len(pairs)] for j in range(images_per_subject)]
+    shots = [_shots(shown, seed, int(number)) for number in numbers]
     images = np.empty((n * images_per_subject, *size, 3), dtype=np.float32)
     landmarks = np.empty((len(images), len(model.base), 2))
     painted = Painter(model, size).paint(people, shots)
@@ -88,21 +89,24 @@ def synthetic(
         "gender": people.genders[owner],
         "age_band": people.ages[owner],
         "skin_tone": people.tones[owner],
-        "expression": np.array([shot.expression for person in shots for shot in person]),
-        "illumination": np.array([shot.illumination for person in shots for shot in person]),
+        "expression": np.array([expression for expression, _ in shown] * n),
+        "illumination": np.array([light for _, light in shown] * n),
     }
     subjects = np.array([f"nobody {number}" for number in numbers[owner]])
     return FaceSet(images, subjects, landmarks, attributes)
 
 
-def _shots(pairs: list[tuple[str, str]], count: int, seed: int, number: int) -> list[Shot]:
+def _shots(shown: list[tuple[str, str]], seed: int, number: int) -> list[Shot]:
     """Plan the pictures of one person: a single one frontal, several all turned a little."""
-    if count == 1:
-        return [Shot(*pairs[0], grain=number)]
-    rng = np.random.default_rng((seed, number))
-    turns = rng.normal(0.0, _TURN, (count, 3)).clip(-0.2, 0.2) * [1.0, 0.6, 0.4]
-    grains = rng.integers(1 << 12, size=count)
-    return [Shot(*pairs[j % len(pairs)], turn=tuple(turns[j]), grain=int(grains[j])) for j in range(count)]
+    turns, grains = np.zeros((1, 3)), np.array([number])
+    if len(shown) > 1:
+        rng = np.random.default_rng((seed, number))
+        turns = rng.normal(0.0, _TURN, (len(shown), 3)).clip(-0.2, 0.2) * [1.0, 0.6, 0.4]
+        grains = rng.integers(1 << 12, size=len(shown))
+    return [
+        Shot(EXPRESSIONS[expression], light, tuple(turn), int(grain))
+        for (expression, light), turn, grain in zip(shown, turns, grains, strict=True)
+    ]
 
 
 def _check(n: int, images: int, size: tuple[int, int], expressions: Sequence[str], lights: Sequence[str]) -> None:

@@ -11,9 +11,8 @@ import numpy as np
 
 from ksame.arrays import FloatArray
 from ksame.spaces.facemodel import FaceModel
+from ksame.spaces.facemodel.geometry import LOWER_LIP, UPPER_LIP
 
-_UPPER = (191, 80, 81, 82, 13, 312, 311, 310, 415)
-_LOWER = (95, 88, 178, 87, 14, 317, 402, 318, 324)
 _LIDS = ((159, 145), (386, 374))
 NEUTRAL: Mapping[str, float] = MappingProxyType(
     {
@@ -35,7 +34,7 @@ NEUTRAL: Mapping[str, float] = MappingProxyType(
 """A face at rest, in the units of the face model's attributes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Expression:
     """What an expression changes."""
 
@@ -77,8 +76,8 @@ def move(model: FaceModel, shapes: FloatArray, expression: Expression) -> FloatA
     shapes = shapes.copy()
     eyes = np.linalg.norm(shapes[:, 468] - shapes[:, 473], axis=1)
     if not expression.lips_part or "jaw" in expression.movements:
-        middle = 0.5 * (shapes[:, list(_UPPER)] + shapes[:, list(_LOWER)])
-        shapes[:, list(_UPPER)] = shapes[:, list(_LOWER)] = middle
+        upper, lower = list(UPPER_LIP), list(LOWER_LIP)
+        shapes[:, upper] = shapes[:, lower] = 0.5 * (shapes[:, upper] + shapes[:, lower])
     for name, amount in expression.movements.items():
         shapes += eyes[:, None, None] * amount * movements(model)[name]
     return shapes

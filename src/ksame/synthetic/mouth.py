@@ -13,7 +13,6 @@ _TEETH = np.array([0.80, 0.76, 0.70], dtype=np.float32)
 _CAVITY = np.array([0.23, 0.09, 0.08], dtype=np.float32)
 _TONGUE = np.array([0.58, 0.27, 0.26], dtype=np.float32)
 _UPPER = INNER_LIPS[:11]
-_LOWER = (*INNER_LIPS[10:], INNER_LIPS[0])
 _TOOTH = 0.125  # width in eye distances
 _SUB = 4  # fractional bits for OpenCV's polygons
 

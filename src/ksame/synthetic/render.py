@@ -33,20 +33,10 @@ CHUNK = 16  # people painted together; always the same, so that a person does no
 class Shot:
     """How one picture of a person is taken."""
 
-    expression: str
-    illumination: str
+    expression: Expression
+    illumination: str = "flat"
     turn: tuple[float, ...] = (0.0, 0.0, 0.0)  # yaw, pitch and roll in radians
     grain: int = 0  # which noise the picture has
-
-
-@dataclass(frozen=True)
-class Moment:
-    """One picture of somebody who moves, as :class:`Shot`, with an expression of its own."""
-
-    expression: Expression
-    turn: tuple[float, ...] = (0.0, 0.0, 0.0)
-    grain: int = 0
-    illumination: str = "flat"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,25 +85,24 @@ class Painter:
             codes = np.zeros((CHUNK, self.model.n_codes))
             codes[: len(rows)] = people.codes[rows.start : rows.stop]
             around = self._surrounds(codes, people, rows)
-            names = dict.fromkeys(shot.expression for i in rows for shot in shots[i])
-            faces = {name: self._faces(codes, EXPRESSIONS[name]) for name in names}
+            worn = dict.fromkeys(shot.expression for i in rows for shot in shots[i])
+            faces = {expression: self._faces(codes, expression) for expression in worn}
             for (_, textures), (j, i) in product(faces.values(), enumerate(rows)):
                 decorate(self.model, textures[j], people, i)
             for j, (i, surrounding) in enumerate(zip(rows, around, strict=True)):
                 painted = []
                 for shot in shots[i]:
                     shapes, textures = faces[shot.expression]
-                    moment = Moment(EXPRESSIONS[shot.expression], shot.turn, shot.grain, shot.illumination)
-                    painted.append(self._shoot(shapes[j], textures[j], surrounding, moment))
+                    painted.append(self._shoot(shapes[j], textures[j], surrounding, shot))
                 yield np.stack([image for image, _ in painted]), np.stack([points for _, points in painted])
 
-    def film(self, people: People, moments: Iterable[Moment]) -> Iterator[NDArray[np.float32]]:
-        """Paint the first of ``people`` moment after moment; yields pictures of shape (height, width, 3)."""
+    def film(self, people: People, shots: Iterable[Shot]) -> Iterator[NDArray[np.float32]]:
+        """Paint the first of ``people`` shot after shot; yields pictures of shape (height, width, 3)."""
         around = next(self._surrounds(people.codes[:1], people, range(1)))
-        for moment in moments:
-            shapes, textures = self._faces(people.codes[:1], moment.expression)
+        for shot in shots:
+            shapes, textures = self._faces(people.codes[:1], shot.expression)
             decorate(self.model, textures[0], people, 0)
-            yield self._shoot(shapes[0], textures[0], around, moment)[0]
+            yield self._shoot(shapes[0], textures[0], around, shot)[0]
 
     def _surrounds(self, codes: FloatArray, people: People, rows: range) -> Iterator[Surround]:
         """Paint what is around the faces of some people, at rest, one after the other."""
@@ -136,20 +125,20 @@ class Painter:
         return self._frames(codes, expression), self.model.textures(codes).clip(0.0, 1.0)
 
     def _shoot(
-        self, shape: FloatArray, texture: NDArray[np.float32], around: Surround, moment: Moment
+        self, shape: FloatArray, texture: NDArray[np.float32], around: Surround, shot: Shot
     ) -> tuple[NDArray[np.float32], FloatArray]:
-        turned = (with_forehead(shape) - _PIVOT) @ _rotation(moment.turn) + _PIVOT
+        turned = (with_forehead(shape) - _PIVOT) @ _rotation(shot.turn) + _PIVOT
         points = turned[:, :2] * self.eyes + self._middle
-        on_face, on_head = self._light[moment.illumination]
+        on_face, on_head = self._light[shot.illumination]
         lit = texture * on_face
         face, covered = self.model.warp.from_base(lit, points, self.size)
-        if moment.expression.lips_part:
+        if shot.expression.lips_part:
             brightness = float(lit[::50].mean())
-            paint_mouth(face, points, self.eyes, moment.expression.teeth, 0.35 + 1.05 * brightness)
+            paint_mouth(face, points, self.eyes, shot.expression.teeth, 0.35 + 1.05 * brightness)
         behind = around.behind * (1 + (on_head - 1) * around.person)
         image = behind + (face - behind) * _soft_edge(covered, _RIM * self.eyes)
         image += (around.front * on_head - image) * around.cover
-        image += _grain(self.size, moment.grain)
+        image += _grain(self.size, shot.grain)
         return image.clip(0.0, 1.0), points[: len(shape)]
 
 

@@ -69,12 +69,12 @@ def choose_surrogates(
     seeds = rng.integers(2**63, size=len(parts)).tolist()
     blocks = [Block(tuple(subjects[i] for i in part), k, seed) for part, seed in zip(parts, seeds, strict=True)]
     if map_blocks is not None and len(blocks) > 1:
-        found = map_blocks(blocks)
+        by_block = map_blocks(blocks)
     else:
-        found = [choose_in_block(block, judge, executor, judged=judged, progress=progress) for block in blocks]
+        by_block = [choose_in_block(block, judge, executor, judged=judged, progress=progress) for block in blocks]
     return [
         Group(group.surrogate, {part[i]: value for i, value in group.likeness.items()})
-        for part, groups in zip(parts, found, strict=True)
+        for part, groups in zip(parts, by_block, strict=True)
         for group in groups
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -51,8 +51,13 @@ class FileViews:
         return replace(self, views=views)
 
 
-def collect_views(frames: Iterable[Frame], tracks: Tracks, recogniser: Recogniser, config: DetectorConfig) -> FileViews:
-    """Take views of everyone; frames are gone through once, up to the last that is needed."""
+def collect_views(
+    frames: Callable[[Collection[int]], Iterable[Frame]],
+    tracks: Tracks,
+    recogniser: Recogniser,
+    config: DetectorConfig,
+) -> FileViews:
+    """Take views of everyone; ``frames`` returns those of some numbers, or more, and is called once."""
     by_number = {track.number: track for track in tracks.tracks}
     due: dict[int, list[Track]] = defaultdict(list)
     for person in tracks.people:
@@ -62,7 +67,7 @@ def collect_views(frames: Iterable[Frame], tracks: Tracks, recogniser: Recognise
     views: dict[str, list[View]] = defaultdict(list)
     confirmed: set[str] = set()
     last = max(due, default=-1)
-    for frame in frames if due else ():
+    for frame in frames(due.keys()) if due else ():
         for track in due.get(frame.index, ()):
             face, neutral = track.at(frame.index), neutrals[track.number]
             if face is None or face.mesh is None or neutral is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Container, Generator
 from fractions import Fraction
 from pathlib import Path
 
@@ -46,10 +46,10 @@ class Photograph(Media):
         with pictures.open_picture(self.path) as picture:
             return picture.getexif()
 
-    def _decode(self, start: int) -> Generator[DecodedFrame, None, None]:
+    def _decode(self, wanted: Container[int]) -> Generator[DecodedFrame, None, None]:
         with pictures.open_picture(self.path) as picture:
             picture.load()
-            yield Timestamp(0, 1), None if start > 0 else pictures.to_rgb(picture), None
+            yield Timestamp(0, 1), pictures.to_rgb(picture) if 0 in wanted else None, None
 
 
 class Animation(Media):
@@ -63,14 +63,14 @@ class Animation(Media):
             rate = Fraction(1000, _duration(picture))
             super().__init__(path, picture.size, n_frames, exact=True, rate=rate, time_base=_MILLISECOND)
 
-    def _decode(self, start: int) -> Generator[DecodedFrame, None, None]:
+    def _decode(self, wanted: Container[int]) -> Generator[DecodedFrame, None, None]:
         pts = 0
         with pictures.open_picture(self.path) as picture:
             for index in range(self.n_frames):
                 picture.seek(index)
                 picture.load()
                 timestamp = Timestamp(pts, _duration(picture))
-                yield timestamp, None if index < start else pictures.to_rgb(picture), None
+                yield timestamp, pictures.to_rgb(picture) if index in wanted else None, None
                 pts += timestamp.duration
 
 
@@ -108,9 +108,9 @@ class ImageSequence(Media):
                 )
         super().__init__(path, first_size, len(self._pictures), exact=True, rate=_RATE, time_base=1 / _RATE)
 
-    def _decode(self, start: int) -> Generator[DecodedFrame, None, None]:
+    def _decode(self, wanted: Container[int]) -> Generator[DecodedFrame, None, None]:
         for index, path in enumerate(self._pictures):
-            yield Timestamp(index, 1), None if index < start else pictures.read_rgb(path), None
+            yield Timestamp(index, 1), pictures.read_rgb(path) if index in wanted else None, None
 
     def _files(self) -> list[Path]:
         return self._pictures

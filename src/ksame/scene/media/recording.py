@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Container, Generator, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -111,7 +111,7 @@ class Recording(Media):
         """Numbers of the frames that were made black; of those that :meth:`frames` has come past."""
         return tuple(sorted(self._black))
 
-    def _decode(self, start: int) -> Generator[DecodedFrame, None, None]:
+    def _decode(self, wanted: Container[int]) -> Generator[DecodedFrame, None, None]:
         timestamp = Timestamp(-1, 1)
         default_duration = max(1, round(1 / (self.rate * self.time_base)))
         reformatter = VideoReformatter()
@@ -124,17 +124,17 @@ class Recording(Media):
                 pts = frame.pts if frame.pts is not None else timestamp.pts + timestamp.duration if index else 0
                 while missing and missing[0] <= pts:
                     if (time := missing.popleft()) < pts:
-                        yield Timestamp(time, default_duration), self._black_pixels(index, start), None
+                        yield Timestamp(time, default_duration), self._black_pixels(index, wanted), None
                         index += 1
                 timestamp = Timestamp(pts, frame.duration or packet.duration or default_duration)
                 if self._damage is not None and self._damage.contains(frame):
-                    yield timestamp, self._black_pixels(index, start), None
+                    yield timestamp, self._black_pixels(index, wanted), None
                 else:
-                    pixels = None if index < start else self._upright(frame, reformatter)
+                    pixels = self._upright(frame, reformatter) if index in wanted else None
                     yield timestamp, pixels, frame if self._coded_as_first(frame) else None
                 index += 1
         for time in missing:
-            yield Timestamp(time, default_duration), self._black_pixels(index, start), None
+            yield Timestamp(time, default_duration), self._black_pixels(index, wanted), None
             index += 1
 
     def _trusted_frames(
@@ -163,9 +163,9 @@ class Recording(Media):
         except (av.FFmpegError, MemoryError) as error:
             raise damaged_error(path, index, _reason(error)) from error
 
-    def _black_pixels(self, index: int, start: int) -> Pixels | None:
+    def _black_pixels(self, index: int, wanted: Container[int]) -> Pixels | None:
         self._black.add(index)
-        return None if index < start else np.zeros((self.size[1], self.size[0], 3), dtype=np.uint8)
+        return np.zeros((self.size[1], self.size[0], 3), dtype=np.uint8) if index in wanted else None
 
     @property
     def _coded_size(self) -> tuple[int, int]:

@@ -50,8 +50,8 @@ Region: TypeAlias = "Box | MovingRegion"
 
 def boxes_at(regions: Iterable[Region], time: float) -> list[Box]:
     """Return the rectangles that are there at a time in seconds."""
-    found = (region.at(time) if isinstance(region, MovingRegion) else region for region in regions)
-    return [box for box in found if box is not None]
+    places = (region.at(time) if isinstance(region, MovingRegion) else region for region in regions)
+    return [box for box in places if box is not None]
 
 
 def touches(box: Box, size: tuple[int, int]) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Generator, Iterator
+from collections.abc import Container, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -150,17 +151,18 @@ class Media(ABC):
             raise InputError(f"{self.path}: frame {index} has not been read yet, so that its time is not known.")
         return Timestamp(self._pts[index], self._durations[index])
 
-    def frames(self, start: int = 0) -> FrameStream:
-        """Return the frames from number ``start`` on, in constant memory.
+    def frames(self, start: int = 0, only: Container[int] | None = None) -> FrameStream:
+        """Return the frames from number ``start`` on, or ``only`` some, in constant memory.
 
-        Frames before ``start`` are decoded and passed over, so that what follows is the same as without them.
+        All others are decoded and passed over, so that those that come are the same as without them.
         A frame that cannot be decoded raises an :class:`InputError`.
         """
-        return FrameStream(self._frames(start), max(0, self.n_frames - start))
+        wanted = range(start, sys.maxsize) if only is None else only
+        return FrameStream(self._frames(wanted), max(0, self.n_frames - start))
 
-    def _frames(self, start: int) -> Generator[Frame, None, None]:
+    def _frames(self, wanted: Container[int]) -> Generator[Frame, None, None]:
         index = 0
-        with closing(prefetch(self._decode(start), queue_length(self.size))) as decoded:
+        with closing(prefetch(self._decode(wanted), queue_length(self.size))) as decoded:
             for timestamp, pixels, native in decoded:
                 if index == len(self._pts):
                     self._pts.append(max(timestamp.pts, self._pts[-1] + 1) if index else timestamp.pts)
@@ -174,8 +176,8 @@ class Media(ABC):
         self.n_frames, self.exact = index, True
 
     @abstractmethod
-    def _decode(self, start: int) -> Generator[DecodedFrame, None, None]:
-        """Yield all frames; those before number ``start`` may have no pixels."""
+    def _decode(self, wanted: Container[int]) -> Generator[DecodedFrame, None, None]:
+        """Yield all frames; those that are not wanted have no pixels."""
 
     def _files(self) -> list[Path]:
         return [self.path]

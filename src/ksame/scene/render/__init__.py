@@ -1,8 +1,9 @@
 """Render frames: a frame, tracks and decisions in, a frame out.
 
-``Renderer(cast, decisions).render(frame) -> pixels`` of shape (height, width, 3), 8-bit RGB. It is pure: the same frame
-comes out the same, whatever was rendered before. :func:`render_frames` renders a recording in order on an executor that
-is handed in; no thread is started here. :func:`changed_region` tells which pixels, (height, width), it answers for.
+``Renderer(tracks, decisions).render(frame) -> pixels`` of shape (height, width, 3), 8-bit RGB. It is pure: the same
+frame comes out the same, whatever was rendered before. :func:`render_frames` renders a recording in order on an
+executor that is handed in; no thread is started here. :func:`changed_region` tells which pixels, (height, width), it
+answers for.
 """
 
 from ksame.scene.render.changed import changed_region, filled_parts, owned_parts

@@ -24,7 +24,7 @@ from ksame.scene.track.tracks import NOT_SURE, Tracks
 
 MAX_YAW = 65.0
 """Degrees beyond which a turned head is masked: nothing like it was among what the finisher learned from."""
-_CACHED = 64  # frames whose plans are kept, by choice: several steps of rendering ask for them
+_CACHED = 160  # frames whose plans are kept, by choice: several steps of rendering ask for them
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,9 @@ class Renderer:
 
     Parameters
     ----------
-    cast : Tracks
+    tracks : Tracks
     decisions : mapping of person to Decision
-        For everyone in the cast.
+        For everyone in the tracks.
     mask : Mask
         For whoever is masked on request; whoever cannot be replaced gets the plain fill.
     span : (float, float)
@@ -169,7 +169,7 @@ class Renderer:
         Invents heads; the one that comes with ksame by default.
     """
 
-    cast: Tracks
+    tracks: Tracks
     decisions: Mapping[str, Decision]
     mask: Mask = field(default_factory=Mask)
     span: tuple[float, float] = (0.0, np.inf)
@@ -179,7 +179,7 @@ class Renderer:
     boxes: Mapping[int, Sequence[Box]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._tracks = {track.number: track for track in self.cast.tracks}
+        self._by_number = {track.number: track for track in self.tracks.tracks}
         self._neutrals: dict[int, FloatArray | None] = {}
         self._plan = lru_cache(_CACHED)(self._make_plan)
 
@@ -189,7 +189,7 @@ class Renderer:
 
     def person(self, track: int) -> str:
         """Return whom a track shows."""
-        return self._tracks[track].person
+        return self._by_number[track].person
 
     def render(self, frame: Frame) -> ByteArray:
         """Return the new frame, (height, width, 3); the frame itself, not a copy, where nothing changes."""
@@ -215,7 +215,7 @@ class Renderer:
             finished,
             self.mask,
             lambda face: np.random.default_rng((self.seed, frame.index, face.track)),
-            still=self.cast.n_frames == 1,
+            still=self.tracks.n_frames == 1,
         )
         for outline in plan.filled:
             fill(out, outline)
@@ -226,7 +226,7 @@ class Renderer:
         return [MaskedInstead(index, face.person, reason) for face, reason in self.plan(index, time).masked if reason]
 
     def _make_plan(self, index: int, time: float) -> FramePlan:
-        faces = self.cast.at(index) if self.span[0] <= time <= self.span[1] else ()
+        faces = self.tracks.at(index) if self.span[0] <= time <= self.span[1] else ()
         plan = FramePlan.of(faces, self.decisions, self._neutral, self.mask)
         filled = [rectangle(*box) for box in boxes_at(self.regions, time)]
         return plan.filling([*filled, *uncovered(self.boxes.get(index, ()), plan.outlines)])
@@ -234,7 +234,7 @@ class Renderer:
     def _neutral(self, track: int) -> FloatArray | None:
         """Return the neutral shape of whoever a track shows."""
         if track not in self._neutrals:
-            self._neutrals[track] = neutral_of(self._tracks[track])
+            self._neutrals[track] = neutral_of(self._by_number[track])
         return self._neutrals[track]
 
 

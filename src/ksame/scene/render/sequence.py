@@ -14,9 +14,9 @@ from ksame.heads.invention import FinishedHead
 from ksame.scene.media import Frame
 from ksame.scene.render.renderer import Renderer
 
-STEP = 8
+STEP = 16
 """In the first of so many frames, the network makes every head; within them, as few as :func:`keyframes` chooses."""
-_MAX_GAP = 0.045  # seconds between frames, at most, for heads to be interpolated: 24 frames per second, with room
+_MAX_GAP = 0.085  # seconds between frames, at most, for heads to be interpolated: 12 frames per second, with room
 _MAX_BYTES = 160 << 20  # that frames on their way may take, by choice: blocks of large frames are shorter
 _ON_THEIR_WAY = 5  # blocks, counting old and new frames
 
@@ -178,6 +178,6 @@ def _length(n_bytes: int) -> int:
     Examples
     --------
     >>> [_length(3 * width * height) for width, height in ((640, 480), (1920, 1080), (3840, 2160))]
-    [8, 4, 1]
+    [16, 4, 1]
     """
     return next((n for n in (STEP, STEP // 2, STEP // 4) if n * _ON_THEIR_WAY * n_bytes <= _MAX_BYTES), 1)

@@ -86,10 +86,10 @@ def find_tracks(
         tracks.append(track)
         waiting.append(track)
         if sum(len(track.best) for track in waiting) > _WAITING:
-            _recognise(waiting, recogniser)
+            _recognise(waiting, recogniser, map)
             recogniser.forget()
             waiting = []
-    _recognise(waiting, recogniser)
+    _recognise(waiting, recogniser, map)
     result = _finished(seen, tracks, tracker, work, still=still)
     if growing is not None:
         shutil.rmtree(growing, ignore_errors=True)
@@ -171,12 +171,15 @@ def _counts(track: Growing, config: DetectorConfig, *, still: bool) -> bool:
     return still or track.score >= config.score or track.n_seen >= _AGREEING
 
 
-def _recognise(tracks: Sequence[Growing], recogniser: SFace) -> None:
+def _recognise(tracks: Sequence[Growing], recogniser: SFace, map: Map) -> None:
     """Give tracks their embeddings, and let their pictures go."""
+    known = [track for track in tracks if track.best and track.verdict is Verdict.FACE]
+    portraits = [portrait for track in known for portrait in track.best[:_RECOGNISED]]
+    embeddings = iter(map(lambda portrait: recogniser.embed(portrait.pixels, portrait.points), portraits))
+    for track in known:
+        track.embeddings = np.array(list(islice(embeddings, min(len(track.best), _RECOGNISED))))
+        track.pictures = [(portrait.frame, portrait.quality) for portrait in track.best]
     for track in tracks:
-        if track.best and track.verdict is Verdict.FACE:
-            track.embeddings = np.array([recogniser.embed(p.pixels, p.points) for p in track.best[:_RECOGNISED]])
-            track.pictures = [(portrait.frame, portrait.quality) for portrait in track.best]
         track.best = []
 
 

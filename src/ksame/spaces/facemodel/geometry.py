@@ -22,11 +22,16 @@ OVAL = (
 )
 # fmt: on
 """The whole rim, clockwise in the picture."""
-INNER_LIPS = (78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308, 324, 318, 402, 317, 14, 87, 178, 88, 95)
+UPPER_LIP, LOWER_LIP = (191, 80, 81, 82, 13, 312, 311, 310, 415), (95, 88, 178, 87, 14, 317, 402, 318, 324)
+"""The inner edges of the lips from left to right, without the corners."""
+INNER_LIPS = (78, *UPPER_LIP, 308, *LOWER_LIP[::-1])
 EYES = (
     (33, 246, 161, 160, 159, 158, 157, 173, 133, 155, 154, 153, 145, 144, 163, 7),
     (263, 466, 388, 387, 386, 385, 384, 398, 362, 382, 381, 380, 374, 373, 390, 249),
 )
+EYE_CORNERS = tuple((ring[0], ring[8]) for ring in EYES)
+LIDS = tuple((ring[1:8], ring[:8:-1]) for ring in EYES)
+"""For each eye, the points of the upper and of the lower lid that meet when it is shut."""
 IRISES = ((468, 469, 470, 471, 472), (473, 474, 475, 476, 477))
 """The centre of each iris and four points on its edge."""
 BROWS = (70, 63, 105, 66, 107, 9, 336, 296, 334, 293, 300)
