@@ -11,6 +11,7 @@ from ksame.attacks import AttackData, Eigenfaces, run_attack
 from ksame.errors import GuaranteeError, InputError, PrivacyWarning, UsageError
 from ksame.faces.faceset import FaceSet, quantise
 from ksame.privacy.linkage import Linkage
+from ksame.privacy.series import Occasion, continued
 
 RECIPE = ksame.recipe("k-same-pixel", k=3)
 
@@ -233,3 +234,31 @@ def test_newcomers_for_whom_nothing_can_be_kept_wait(family):
         ksame.deidentify(alone, recipe, seed=2)
     _, second = ksame.deidentify(alone, recipe, seed=2, after=first)
     assert {w.subject for w in second.withheld} == set(people[7:10])
+
+
+def test_groups_of_newcomers_are_counted_on(everyone):
+    _, first = ksame.deidentify(named(everyone, everyone.subjects[:9]), RECIPE, seed=1)
+    _, second = ksame.deidentify(named(everyone, everyone.subjects[:15]), RECIPE, seed=2, after=first)
+    earlier = {face.group for face in second.faces if face.since == 1}
+    assert earlier == set(groups(first)) == {0, 1, 2}
+    assert {face.group for face in second.faces if face.since == 2} == {3, 4}
+
+
+def occasion(release) -> Occasion:
+    return Occasion(release.certificate.method, 0, ())
+
+
+def test_newcomers_without_k_anonymity_join_no_series(everyone):
+    """Whoever calls this, and whatever was asked before."""
+    _, link = ksame.deidentify(named(everyone, everyone.subjects[:9]), RECIPE, seed=1)
+    blurred = ksame.deidentify(named(everyone, everyone.subjects[9:15]), ksame.recipe("blur"), seed=1)
+    with pytest.raises(UsageError, match="k-anonymity only"):
+        continued(link, blurred, occasion(blurred[0]), ())
+
+
+def test_a_face_that_stands_for_too_few_ends_the_series(everyone):
+    one, link = ksame.deidentify(named(everyone, everyone.subjects[:9]), RECIPE, seed=1)
+    lost = link.model_copy(update={"faces": link.faces[1:]})
+    assert len(continued(link, None, occasion(one), ())[0].faces) == 9
+    with pytest.raises(GuaranteeError):
+        continued(lost, None, occasion(one), ())

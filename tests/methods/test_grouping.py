@@ -11,11 +11,16 @@ from hypothesis.extra import numpy as hnp
 from ksame.arrays import members
 from ksame.errors import UsageError
 from ksame.methods import grouping
+from ksame.methods.cutting import cut
 from ksame.methods.grouping import (
     LEAF,
     STRATEGIES,
     Neighbours,
+    _Search,
+    _settled,
     greedy,
+    group_losses,
+    group_means,
     mdav,
     partition,
     refine,
@@ -203,3 +208,117 @@ def test_the_benchmark_measures_what_json_can_hold():
     found = json.loads(json.dumps(measure("portraits", 300, "greedy", 10)))
     assert found["smallest_group"] >= 10
     assert found["seconds"] > 0
+
+
+def test_mdav_groups_round_the_far_ends():
+    """Nine on a line: the first group round 20, the second round what is furthest from it, the last what is left."""
+    codes = np.array([[0.0], [1.0], [2.0], [8.0], [9.0], [10.0], [18.0], [19.0], [20.0]])
+    assert mdav(squared_distances(codes), 3).tolist() == [1, 1, 1, 2, 2, 2, 0, 0, 0]
+    assert mdav(squared_distances(codes), 4).tolist() == [1, 1, 1, 1, 1, 0, 0, 0, 0]
+    assert mdav(squared_distances(codes), 5).tolist() == [0] * 9
+    assert mdav(squared_distances(codes[:8]), 2).tolist() == [1, 1, 2, 2, 3, 3, 0, 0]
+
+
+def test_greedy_by_hand():
+    """The generator's first draw of five is the centre; ties go to the lower index, and fewer than 2k stay together."""
+    codes = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
+    for seed in range(10):
+        centre = int(np.random.default_rng(seed).integers(5))
+        partner = centre - 1 if centre else 1
+        expected = [0 if i in (centre, partner) else 1 for i in range(5)]
+        assert greedy(squared_distances(codes), 2, np.random.default_rng(seed)).tolist() == expected
+    assert greedy(squared_distances(codes), 3, np.random.default_rng(0)).tolist() == [0] * 5
+
+
+def test_moves_and_swaps_have_the_gain_they_claim():
+    codes = np.random.default_rng(5).normal(size=(11, 3))
+    labels = np.array([0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2])
+    search = _Search(squared_distances(codes), labels, 3)
+
+    def gained(changed) -> float:
+        return sse(codes, labels) - sse(codes, changed)
+
+    for face in range(11):
+        move, target = search._best_move(face)
+        others = [np.where(np.arange(11) == face, group, labels) for group in {0, 1, 2} - {int(labels[face])}]
+        if labels[face] == 1:
+            assert (move, target) == (-np.inf, -1), "a group of k loses nobody"
+        else:
+            assert move == pytest.approx(max(map(gained, others)))
+            assert gained(np.where(np.arange(11) == face, target, labels)) == pytest.approx(move)
+        swap, partner = search._best_swap(face)
+        gains = []
+        for other in np.flatnonzero(labels != labels[face]):
+            swapped = labels.copy()
+            swapped[[face, other]] = labels[[other, face]]
+            gains.append(gained(swapped))
+        assert swap == pytest.approx(max(gains))
+        assert labels[partner] != labels[face]
+
+
+def test_groups_never_grow_beyond_2k_minus_1():
+    codes = np.array([[0.0], [0.1], [0.2], [0.3], [9.0], [9.1], [9.2]])
+    search = _Search(squared_distances(codes), np.array([0, 0, 0, 1, 1, 1, 1]), 2)
+    assert search._best_move(3)[0] == -np.inf, "three are as many as two may be in a group of k"
+    wider = _Search(squared_distances(codes), np.array([0, 0, 0, 1, 1, 1, 1]), 3)
+    assert wider._best_move(3)[1] == 0
+
+
+def test_the_sums_of_the_search_stay_true():
+    codes = np.random.default_rng(6).normal(size=(9, 2))
+    distances = squared_distances(codes)
+    search = _Search(distances, np.array([0, 0, 0, 0, 1, 1, 1, 1, 1]), 2)
+    search._transfer(2, 1)
+    fresh = _Search(distances, search.labels, 2)
+    assert search.labels.tolist() == [0, 0, 1, 0, 1, 1, 1, 1, 1]
+    assert np.allclose(search.sums, fresh.sums)
+    assert np.allclose(search.inner, fresh.inner)
+    assert search.sizes.tolist() == fresh.sizes.tolist() == [3, 6]
+
+
+def test_means_and_losses_by_hand():
+    labels = np.array([1, 0, 1, 0, 0])
+    assert group_means(LINE, labels).tolist() == [[8.0], [5.0]]
+    assert group_losses(LINE, labels).tolist() == [49 + 9 + 16, 50.0]
+    assert sse(LINE, labels) == 124.0
+    people = Neighbours(LINE)
+    assert people.loss(labels) == 124.0
+    assert people.distances[0, 4] == 144.0
+    assert people.loss(labels) == 124.0
+    assert people.take(np.arange(5)) is people
+    assert people.take(np.array([3, 0])).codes.tolist() == [[11.0], [0.0]]
+    assert len(people) == 5
+
+
+@pytest.mark.parametrize(
+    ("k", "strategy", "message"),
+    [
+        (
+            2,
+            "best",
+            r"'grouping' parameter of k-Same must be one of greedy, mdav, greedy\+refine, mdav\+refine. Got 'best'",
+        ),
+        (1, "greedy", r"'k' parameter of k-Same must be an integer in \[2, number of subjects = 5\]. Got 1"),
+        (6, "greedy", r"'k' parameter of k-Same must be an integer in \[2, number of subjects = 5\]. Got 6"),
+    ],
+)
+def test_groups_that_cannot_be(k, strategy, message):
+    with pytest.raises(UsageError, match=message):
+        partition(Neighbours(LINE), k, strategy, np.random.default_rng(0))
+
+
+def test_leaves_are_cut_across_the_longest_direction():
+    codes = np.array([[0.0, 5.0], [100.0, 0.0], [1.0, 0.0], [101.0, 5.0], [50.0, 2.0], [51.0, 2.0]])
+    leaves = cut(codes, np.arange(6), 3)
+    assert [leaf.tolist() for leaf in leaves] in ([[0, 2], [4, 5], [1, 3]], [[1, 3], [4, 5], [0, 2]])
+    assert [len(leaf) for leaf in cut(codes, np.arange(5), 2)] == [2, 3]
+    assert [leaf.tolist() for leaf in cut(codes, np.array([1, 4]), 1)] == [[1, 4]]
+    assert [len(leaf) for leaf in cut(np.zeros((7, 2)), np.arange(7), 2)] == [3, 4]
+    assert [leaf.tolist() for leaf in cut(np.zeros((4, 2)), np.arange(4), 2)] == [[0, 1], [2, 3]], "ties by their order"
+
+
+def test_the_worst_groups_of_a_leaf_are_formed_again():
+    codes = np.array([[0.0], [1.0], [10.0], [30.0], [40.0], [40.5], [50.0], [50.0]])
+    labels = np.array([0, 0, 1, 1, 2, 2, 3, 3])
+    assert _settled(codes, labels).tolist() == [0, 0, -1, -1, 1, 1, 2, 2], "a quarter of four groups"
+    assert _settled(codes[:6], labels[:6]).tolist() == [0, 0, 1, 1, 2, 2], "a quarter of three is none"

@@ -8,9 +8,10 @@ from ksame import deidentify, recipe
 from ksame.attacks import AttackData, Eigenfaces, run_attack
 from ksame.errors import InputError, PrivacyWarning, UsageError
 from ksame.faces.faceset import FaceSet
-from ksame.methods import EpsilonKMap, EpsilonMap, Pixelate, Problem, WrongMap
-from ksame.methods.maps import equalise, nearest_people
+from ksame.methods import EpsilonKMap, EpsilonMap, Pixelate, Problem, Threshold, WrongMap
+from ksame.methods.maps import as_written, equalise, gaps, nearest_people
 from ksame.privacy.maps import EpsilonMap as EpsilonMapPromise
+from ksame.privacy.maps import WrongMap as WrongMapPromise
 from ksame.spaces.reference import FaceModels
 
 
@@ -68,6 +69,8 @@ def test_the_true_person_is_always_among_the_neighbours():
     people = FaceModels(codes[::-1].copy(), np.array(["a", "b", "c", "d"]))
     chosen = nearest_people(codes, np.array(["a", "b", "c", "d"]), people, 2)
     assert all(i in row for i, row in enumerate(chosen))
+    near = FaceModels(np.array([[0.3], [0.1], [0.2]]), np.array(["a", "b", "c"]))
+    assert nearest_people(np.array([[0.0]]), np.array(["a"]), near, 2).tolist() == [[0, 1]]
 
 
 def test_a_person_with_several_models_counts_once():
@@ -153,10 +156,115 @@ def test_epsilon_map_warns_of_uneven_counts(one_of_many_pictures):
 
 
 def test_wrong_map_by_hand():
+    """Half way to the other and a tenth of the way more; the third is on its way to the first, 5 + 1."""
     codes = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 10.0]])
     outcome = WrongMap(margin=0.1).run(problem(codes), np.random.default_rng(0))
-    assert np.allclose(outcome.surrogates[0], [1.2, 0.0])
+    assert np.allclose(outcome.surrogates, [[1.2, 0.0], [0.8, 0.0], [0.0, 4.0]])
     assert list(outcome.secrets["towards"]) == ["s1", "s0", "s0"]
+    assert outcome.figures == {"mean_change": pytest.approx((1.2 + 1.2 + 6.0) / 3)}
+    assert (outcome.rows.tolist(), outcome.sources) == ([0, 1, 2], [(0,), (1,), (2,)])
+    assert (outcome.promise, WrongMap().min_subjects) == (WrongMapPromise(), 2)
+
+
+def test_wrong_map_leaves_a_face_that_is_somebody_else_already():
+    """The image of s0 at 9 lies nearer to s1: only the margin is missing, or nothing."""
+    codes = np.array([[0.0], [9.0], [8.0], [12.0]])
+    people = ["s0", "s0", "s1", "s1"]  # models at 4.5 and 10
+    outcome = WrongMap(margin=0.1).run(problem(codes, people), np.random.default_rng(0))
+    assert np.allclose(outcome.surrogates[:2], [[7.8], [9.0]])  # 7.25 + 0.55
+
+
+def test_wrong_map_passes_over_models_in_the_same_place():
+    codes = np.array([[0.0], [0.0], [4.0]])
+    outcome = WrongMap(margin=0.25).run(problem(codes), np.random.default_rng(0))
+    assert outcome.surrogates.tolist() == [[3.0], [3.0], [1.0]]
+    with pytest.raises(
+        InputError, match="^wrong-map: all models coincide, so nobody can be made to look like somebody"
+    ):
+        WrongMap().run(problem(np.ones((3, 2))), np.random.default_rng(0))
+
+
+def test_epsilon_k_map_by_hand():
+    """Of two models 0 and 4, the face at 1 goes to 2; the neighbours of the one at 9 are itself and the nearest."""
+    codes = np.array([[0.0, 1.0], [4.0, 1.0], [9.0, 1.0]])
+    outcome = EpsilonKMap(2).run(problem(codes), np.random.default_rng(0))
+    assert np.allclose(outcome.surrogates, [[2.0, 1.0], [2.0, 1.0], [6.5, 1.0]])
+    assert outcome.secrets == {"neighbours": [["s0", "s1"], ["s0", "s1"], ["s1", "s2"]]}
+    assert outcome.figures == {"mean_change": pytest.approx((2 + 2 + 2.5) / 3)}
+    assert (outcome.promise.k, outcome.promise.even, outcome.promise.sigma) == (2, True, 1.0)
+    assert EpsilonKMap(2, sigma=3.0).run(problem(codes), np.random.default_rng(0)).promise.sigma == 3.0
+    dear = EpsilonKMap(2, lam=1e6).run(problem(codes), np.random.default_rng(0))
+    assert np.allclose(dear.surrogates, codes, atol=1e-3)
+    assert not dear.promise.even
+    assert EpsilonKMap().min_subjects == 1
+
+
+def test_codes_are_equalised_as_they_are_written():
+    """Whole numbers can be written, and nothing above 6: the face between 0 and 9 must not stay at 4.5."""
+    calls = []
+
+    def written(codes):
+        calls.append(len(codes))
+        return np.rint(codes).clip(0.0, 6.0)
+
+    models = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
+    neighbours = np.array([[0, 1], [0, 2]])
+    start = np.array([[4.4, 1.0], [1.0, 3.2]])
+    best = as_written(start, models, neighbours, written)
+    assert gaps(written(best), models, neighbours).max() <= gaps(written(start), models, neighbours).max()
+    assert gaps(written(best), models, neighbours).tolist() == [0.0, 0.0]
+    assert calls[0] == 2
+    assert sum(calls) < 2 * 40, "what is settled is left alone"
+    assert start.tolist() == [[4.4, 1.0], [1.0, 3.2]]
+
+
+def test_gaps_by_hand():
+    models = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 9.0]])
+    assert gaps(np.array([[1.0, 0.0], [2.0, 0.0]]), models, np.array([[0, 1], [0, 1]])) == pytest.approx([1.0, 0.0])
+    assert gaps(np.zeros((1, 2)), np.zeros((2, 2)), np.array([[0, 1]])).tolist() == [0.0]
+
+
+@pytest.mark.parametrize(("sigma", "people"), [(None, 2), (1.0, 1)])
+def test_people_that_epsilon_map_needs(sigma, people):
+    assert EpsilonMap(sigma=sigma).min_subjects == people
+
+
+def test_epsilon_map_says_what_it_needs():
+    with pytest.raises(InputError, match=r"^epsilon-map works on pixels; use --coding pixel\.$"):
+        EpsilonMap().run(problem(np.zeros((2, 4))), np.random.default_rng(0))
+    same = problem(np.ones((2, 4)), shape=(2, 2, 1))
+    with pytest.raises(
+        InputError, match=r"^The reference models coincide, so no scale can be estimated\. Give --sigma\.$"
+    ):
+        EpsilonMap().run(same, np.random.default_rng(0))
+    with pytest.raises(
+        UsageError, match="'over' parameter of epsilon-map must be a method with levels. Got 'threshold'"
+    ):
+        EpsilonMap(Threshold())
+
+
+def test_epsilon_map_by_hand():
+    """Two faces of two pixels: their means, at level 2, are unlike the originals; noise is that of the generator."""
+    codes = np.array([[0.0, 1.0], [1.0, 0.0]])
+    outcome = EpsilonMap(epsilon=0.5, sigma=0.4).run(problem(codes, shape=(1, 2, 1)), np.random.default_rng(3))
+    noise = np.random.default_rng(3).standard_normal((2, 1, 2, 1)) * 10 ** (-41 / 20)
+    assert np.allclose(outcome.surrogates, np.rint((0.5 + noise.reshape(2, 2)) * 255) / 255)
+    assert outcome.secrets == {"level": [2.0, 2.0]}
+    assert outcome.figures == {"mean_level": 2.0, "weak_faces": 0}
+    assert outcome.promise == EpsilonMapPromise(0.5, 0.4, 0)
+    assert outcome.warnings == ()
+    weak = EpsilonMap(epsilon=0.5, sigma=9.0).run(problem(codes, shape=(1, 2, 1)), np.random.default_rng(3))
+    assert weak.promise.exceptions == weak.figures["weak_faces"] == 2
+    assert weak.warnings == (
+        "epsilon-map: 2 of 2 faces stay above epsilon = 0.5 even at the strongest level of pixelate, which was used "
+        "for them.",
+    )
+
+
+def test_epsilon_map_goes_up_to_one_block_for_a_tall_picture():
+    codes = np.array([np.linspace(0, 1, 8), np.linspace(1, 0, 8)])
+    outcome = EpsilonMap(epsilon=0.5, sigma=9.0).run(problem(codes, shape=(8, 1, 1)), np.random.default_rng(3))
+    assert outcome.secrets == {"level": [8.0, 8.0]}
 
 
 def test_wrong_map_beats_any_random_change_of_the_same_size():

@@ -10,9 +10,10 @@ import pytest
 import ksame
 from drawn import drawn_faces
 from ksame import FaceSet, Template, recipe
-from ksame.errors import InputError, PrivacyWarning
+from ksame.errors import InputError, OutputError, PrivacyWarning
 from ksame.faces.landmarks import eyes_and_nose
 from ksame.faces.registration import register
+from ksame.privacy import ledger as ledger_module
 from ksame.privacy.ledger import Ledger
 
 EARLIER = "of 30 pictures are part of an earlier release"
@@ -130,7 +131,11 @@ def test_a_key_that_others_can_read_is_closed_again(people, state):
 
 
 @pytest.mark.parametrize(
-    "line", ["no json", "[]", "{}", '{"release": 1, "faces": 7}', "\x00", '{"release": "a", "faces"']
+    "line",
+    [
+        *("no json", "[]", "{}", '{"release": 1, "faces": 7}', "\x00", '{"release": "a", "faces"'),
+        json.dumps({"release": "a", "faces": ["g" * 32]}),
+    ],
 )
 def test_a_damaged_line_is_named_and_nothing_is_released(people, tmp_path, state, line):
     publish(people, tmp_path / "1")
@@ -188,3 +193,65 @@ def test_newcomers_of_a_series_who_are_in_another_release_are_warned_of(people, 
     publish(people.take(np.arange(20, 30)), tmp_path / "2")
     with pytest.warns(PrivacyWarning, match=f"10 {EARLIER}"):
         ksame.deidentify(people, recipe("k-same-pixel", k=3), after=first)
+
+
+@pytest.fixture
+def two():
+    return drawn_faces(2, width=24, height=32)
+
+
+def test_a_ledger_is_for_its_owner_only(two, tmp_path):
+    ledger = Ledger(tmp_path / "new" / "folder")
+    ledger.record(ledger.prints(two), "first")
+    modes = [path.stat().st_mode & 0o777 for path in (ledger.folder, ledger.folder / "key", ledger.file)]
+    assert modes == [0o700, 0o600, 0o600]
+
+
+def test_what_cannot_be_asked_is_no_no(two, tmp_path):
+    ledger = Ledger(tmp_path)
+    prints = ledger.prints(two)
+    ledger.file.mkdir()
+    with pytest.raises(InputError):
+        ledger.earlier(prints, "")
+    (tmp_path / "key").unlink()
+    with pytest.raises(InputError):
+        ledger.prints(two)
+
+
+def test_old_and_new_lines_are_known_side_by_side(two, tmp_path):
+    ledger = Ledger(tmp_path)
+    first, second = ledger.prints(two)
+    ledger.record([first[-32:]], "0.1")
+    ledger.record([second], "later")
+    assert ledger.earlier([first, second], "") == 2
+    assert ledger.earlier([first, second], "later") == 1
+
+
+def test_of_two_processes_that_make_a_key_the_faster_wins(two, tmp_path, monkeypatch):
+    def slower(path, data, **how):
+        path.write_bytes(b"k" * 32)
+        raise OutputError("exists")
+
+    monkeypatch.setattr(ledger_module, "write_atomic", slower)
+    raced = Ledger(tmp_path / "raced").prints(two)
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "key").write_bytes(b"k" * 32)
+    assert raced == Ledger(tmp_path / "given").prints(two)
+
+
+def test_a_key_that_cannot_be_made_is_no_key(two, tmp_path, monkeypatch):
+    def full(path, data, **how):
+        raise OutputError("the disk is full")
+
+    monkeypatch.setattr(ledger_module, "write_atomic", full)
+    with pytest.raises(OSError, match="full"):
+        Ledger(tmp_path).prints(two)
+
+
+@pytest.mark.parametrize("light", [0.3, np.linspace(0, 0.1, 24)[None, :, None]], ids=["brighter", "from one side"])
+def test_pictures_are_known_in_another_light(two, tmp_path, light):
+    (tmp_path / "key").write_bytes(b"k" * 32)
+    ledger = Ledger(tmp_path)
+    ledger.record(ledger.prints(two), "first")
+    lit = ledger.prints(FaceSet(two.images / 2 + light, two.subjects, two.landmarks))
+    assert ledger.earlier(lit, "") == 2

@@ -7,6 +7,7 @@ import pytest
 
 from ksame.errors import InputError, UsageError
 from ksame.privacy.certificate import LEARNED_ON, PROMISES, SEALED, Check, PromiseRecord
+from ksame.privacy.guard import too_near
 from ksame.privacy.invention import InventedRegion
 from ksame.privacy.maps import EpsilonKMap, EpsilonMap, WrongMap, ZeroRecognition
 from ksame.privacy.models import Bound, Evidence, KAnonymity, NoGuarantee, Violation, patterns
@@ -177,8 +178,30 @@ def test_epsilon_k_map_by_hand():
     assert EpsilonKMap(2, 1.0, epsilon=0.01, gap=0.2).check(seen) == [unlike]
     assert EpsilonKMap(2, 1.0, epsilon=0.5, gap=0.2).check(seen) == []
     assert EpsilonKMap(2, 1.0).measure(seen) == {"largest_epsilon": 0.039, "largest_relative_gap": 0.11}
+    doubled = np.exp([-(1.9**2) / 8, -(2.1**2) / 8])  # sigma 2
+    doubled /= doubled.sum()
+    assert EpsilonKMap(2, 2.0).reached(seen)[0] == pytest.approx((doubled[0] - doubled[1]) ** 2)
     flat, _ = EpsilonKMap(2, 0.0).reached(seen)
     assert flat == [0.0], "without a scale all are equally likely"
+
+
+def test_a_gap_as_wide_as_promised_is_kept():
+    seen = evidence([1], ["a"], [[1.5, 0.0]], secrets={"neighbours": [["a", "b"]]})  # distances 1.5 and 2.5
+    assert EpsilonKMap(2, 1.0, gap=0.5).check(seen) == []
+    assert len(EpsilonKMap(2, 1.0, gap=0.499).check(seen)) == 1
+
+
+@pytest.mark.parametrize(("apart", "withheld"), [(0.0, True), (0.39, True), (0.41, False), (-0.41, False)])
+def test_a_face_within_a_tenth_of_the_distance_between_people_is_an_original(apart, withheld):
+    """Half of the people have somebody at a distance of 4; pictures of another size are compared by their codes."""
+    seen = evidence([7, 9], ["a", "b"], [[apart, 0.0], [2.0, 2.0]])
+    assert list(too_near(seen, np.zeros((3, 2, 2, 1)))) == ([0] if withheld else [])
+
+
+@pytest.mark.parametrize(("level", "withheld"), [(100, True), (101, True), (102, False), (98, False)])
+def test_a_face_that_differs_by_less_than_two_grey_levels_is_an_original(level, withheld):
+    originals = np.full((3, 1, 1, 1), level / 255)
+    assert list(too_near(evidence([100, 7], ["a", "b"], [[2.0, 2.0]] * 2), originals)) == ([0] if withheld else [])
 
 
 def test_models_are_means_or_images():

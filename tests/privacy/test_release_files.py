@@ -111,6 +111,14 @@ def test_what_stands_there_is_not_replaced(tmp_path, make, force, message):
         require_free(tmp_path / "out", force=force)
 
 
+def test_a_release_is_not_written_over_what_stands_there(released, tmp_path):
+    (tmp_path / "kept").write_text("theirs")
+    for force in (False, True):
+        with pytest.raises(UsageError):
+            write_release(released[0], tmp_path, force=force)
+    assert (tmp_path / "kept").read_text() == "theirs"
+
+
 def test_what_may_be_replaced(tmp_path):
     require_free(tmp_path / "new", force=False)
     require_free(tmp_path / "new", force=True)
@@ -227,6 +235,8 @@ def test_what_a_release_was_added_to():
     later.require_series()
     with pytest.raises(UsageError, match=r"^No release can follow this one: .* since version 0\.2\.$"):
         table().require_series()
+    third = PastRelease(number=3, digest="d3", k=2)
+    assert table(faces=faces, history=(*history, third)).before().history == history
 
 
 def test_faces_are_kept_by_their_hash():

@@ -1,16 +1,6 @@
 """How it is done: every method of the papers, on arrays."""
 
-from ksame.methods.adhoc import (
-    AdHoc,
-    BarMask,
-    Blur,
-    EigenReduce,
-    FlipNoise,
-    Noise,
-    Pixelate,
-    Threshold,
-    TMask,
-)
+from ksame.methods.adhoc import AdHoc, BarMask, Blur, EigenReduce, FlipNoise, Noise, Pixelate, Threshold, TMask
 from ksame.methods.base import Method, Outcome, Problem
 from ksame.methods.furthest import Furthest
 from ksame.methods.ksame import Average, Blackout, KSame

@@ -17,7 +17,7 @@ from ksame.privacy.models import PrivacyModel
 from ksame.progress import Progress, silent
 from ksame.spaces.reference import FaceModels
 
-Stranger = Callable[[FloatArray, np.random.Generator], FloatArray]
+DrawPerson = Callable[[FloatArray, np.random.Generator], FloatArray]
 """From codes of some faces, (n, n_features), to the code of a person who does not exist, (n_features,)."""
 
 Written = Callable[[FloatArray], FloatArray]
@@ -35,7 +35,7 @@ class Problem:
     landmarks: FloatArray | None = None  # (n_faces, n_points, 2)
     reference: FaceModels | None = None  # other people (street corner); without it the faces (office building)
     distance_codes: FloatArray | None = None  # (n_faces, n_distance_features): where neighbours are sought
-    stranger: Stranger | None = None  # draws somebody who does not exist, with the labels of the faces it is given
+    draw_person: DrawPerson | None = None  # draws somebody who does not exist, with the labels of given faces
     written: Written | None = None  # tells what becomes of codes when they are written as pictures
 
     def __len__(self) -> int:
@@ -140,13 +140,8 @@ def equal_copies(problem: Problem) -> tuple[FloatArray, NDArray[np.str_], list[t
 
     Unequal numbers name people: whoever guesses the person with twelve images is right twelve times.
 
-    Returns
-    -------
-    codes : ndarray of shape (n_copies, n_features)
-        Means of the images that were merged.
-    subjects : ndarray of shape (n_copies,)
-    sources : list of tuple of int
-        The images that each copy stands for.
+    Returns codes, (n_copies, n_features), the means of merged images; subjects, (n_copies,); and sources, the images
+    that each copy stands for.
     """
     who, counts = np.unique(problem.subjects, return_counts=True)
     if counts.min() == counts.max():

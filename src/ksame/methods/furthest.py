@@ -133,26 +133,11 @@ class Furthest(Parameters):
 
 
 def pair_clusters(
-    codes: FloatArray,
-    k: int,
-    release: str,
-    condition: str,
-    rng: np.random.Generator,
-    *,
-    repair: bool = True,
+    codes: FloatArray, k: int, release: str, condition: str, rng: np.random.Generator, *, repair: bool = True
 ) -> tuple[list[Pair], list[int]]:
-    """Form pairs of far clusters of 2 to k faces (more after repair).
+    """Form pairs of far clusters of 2 to k faces (more after repair), indices into codes of shape (n, n_features).
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n, n_features)
-
-    Returns
-    -------
-    pairs : list of (list of int, list of int)
-        Indices into ``codes``.
-    left : list of int
-        Faces in no pair; never released.
+    Returns the pairs, and the faces in no pair, which are never released.
     """
     points = _isometric(codes)
     margin = _margin_test(points, release)
@@ -276,11 +261,11 @@ def _isometric(codes: FloatArray) -> FloatArray:
 def _ball_test(points: FloatArray, *, squared: bool) -> Test:
     """Return the growth condition of the paper (eq. 5), or its tight form on squares."""
 
-    def test(one: list[int], two: list[int]) -> float:
-        c1, c2 = points[one].mean(axis=0), points[two].mean(axis=0)
+    def test(a: list[int], b: list[int]) -> float:
+        c1, c2 = points[a].mean(axis=0), points[b].mean(axis=0)
         distance = float(np.linalg.norm(c1 - c2))
-        r1 = float(np.linalg.norm(points[one] - c1, axis=1).max())
-        r2 = float(np.linalg.norm(points[two] - c2, axis=1).max())
+        r1 = float(np.linalg.norm(points[a] - c1, axis=1).max())
+        r2 = float(np.linalg.norm(points[b] - c2, axis=1).max())
         return distance**2 - r1**2 - r2**2 if squared else distance - r1 - r2
 
     return test
@@ -290,13 +275,13 @@ def _margin_test(points: FloatArray, release: str) -> Test:
     """Return the check of Theorem 1 itself, over all members of both clusters and against all originals."""
     norms = (points**2).sum(axis=1)
 
-    def test(one: list[int], two: list[int]) -> float:
-        c1, c2 = points[one].mean(axis=0), points[two].mean(axis=0)
+    def test(a: list[int], b: list[int]) -> float:
+        c1, c2 = points[a].mean(axis=0), points[b].mean(axis=0)
         if release == "shifted":
-            released = np.concatenate([points[one] + (c2 - c1), points[two] + (c1 - c2)])
+            released = np.concatenate([points[a] + (c2 - c1), points[b] + (c1 - c2)])
         else:
-            released = np.concatenate([np.tile(c2, (len(one), 1)), np.tile(c1, (len(two), 1))])
-        index = np.array(one + two, dtype=np.intp)
+            released = np.concatenate([np.tile(c2, (len(a), 1)), np.tile(c1, (len(b), 1))])
+        index = np.array(a + b, dtype=np.intp)
         return float(_margins(released, index, points, norms).min() - SAFETY * np.linalg.norm(c1 - c2))
 
     return test

@@ -84,23 +84,11 @@ def squared_distances(codes: FloatArray) -> FloatArray:
 
 
 def partition(people: Neighbours, k: int, strategy: str, rng: np.random.Generator) -> IntArray:
-    """Split n faces into groups of k to 2k-1.
+    """Split n faces into groups of k to 2k-1; return the group of each, (n,), numbered from 0.
 
     As many faces as fit into a leaf are grouped together. More are cut into leaves of near faces first. The quarter of
     the groups that lose most, at the borders of each leaf, is formed again together with those of all other leaves,
     until these fit into one leaf.
-
-    Parameters
-    ----------
-    people : Neighbours
-    k : int
-        In [2, n].
-    strategy : {"greedy", "mdav", "greedy+refine", "mdav+refine"}
-
-    Returns
-    -------
-    labels : ndarray of shape (n,)
-        Group of each face, numbered from 0.
     """
     if strategy not in STRATEGIES:
         raise parameter_error("grouping", "k-Same", f"one of {', '.join(STRATEGIES)}", strategy)

@@ -54,7 +54,7 @@ class KSame(Parameters):
             raise parameter_error("k", self.name, f"an integer in [2, number of subjects = {n}]", self.k)
         labels = partition(people.neighbours, self.k, self.grouping, rng)
         outcome = (_collapsed if problem.strata is None else _aligned)(problem, people, labels)
-        return outcome if self.surrogate == "mean" else _with_strangers(outcome, problem, rng)
+        return outcome if self.surrogate == "mean" else _with_drawn_people(outcome, problem, rng)
 
 
 def _collapsed(problem: Problem, people: Problem, labels: IntArray) -> Outcome:
@@ -106,9 +106,9 @@ def _aligned(problem: Problem, people: Problem, labels: IntArray) -> Outcome:
     )
 
 
-def _with_strangers(outcome: Outcome, problem: Problem, rng: np.random.Generator) -> Outcome:
+def _with_drawn_people(outcome: Outcome, problem: Problem, rng: np.random.Generator) -> Outcome:
     """Replace every mean by a person who does not exist; a group keeps the same one for all of its labels."""
-    if problem.stranger is None:
+    if problem.draw_person is None:
         raise UsageError("Only the face model can draw somebody else; add --coding model.")
     assert outcome.groups is not None  # noqa: S101 -- k-Same always has groups
     surrogates = outcome.surrogates.copy()
@@ -116,7 +116,7 @@ def _with_strangers(outcome: Outcome, problem: Problem, rng: np.random.Generator
     for row, copies in enumerate(members(outcome.rows)):
         faces = [i for c in copies.tolist() for i in outcome.sources[c]]
         own = np.random.default_rng(seeds[int(outcome.groups[copies[0]])])
-        surrogates[row] = problem.stranger(problem.codes[faces], own)
+        surrogates[row] = problem.draw_person(problem.codes[faces], own)
     return replace(outcome, surrogates=surrogates)
 
 

@@ -240,15 +240,8 @@ def equalise(codes: FloatArray, models: FloatArray, neighbours: IntArray, lam: f
 
     With a_j = 2 (R_j - R_1) and b_j = ‖I - R_1‖² - ‖I - R_j‖² for j = 2…k the minimiser is
     Δ = -Aᵀ (A Aᵀ + (λ/k)(Id + 1 1ᵀ))⁻¹ b: a system of k-1 unknowns whose entries are inner products of models. Faces
-    with the same neighbours share one inverse, and all changes are one matrix product.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n, n_features)
-    models : ndarray of shape (n_models, n_features)
-    neighbours : ndarray of shape (n, k)
-    lam : float
-        With 0 the solution is refined once, since projecting twice changes nothing but rounding errors.
+    with the same neighbours share one inverse, and all changes are one product. Codes are (n, n_features), models
+    (n_models, n_features), neighbours (n, k).
     """
     centre = models.mean(axis=0)
     shifted = models - centre
@@ -256,7 +249,7 @@ def equalise(codes: FloatArray, models: FloatArray, neighbours: IntArray, lam: f
     sets, which = np.unique(neighbours, axis=0, return_inverse=True)
     inverses = _inverses(gram, sets, lam)[which.reshape(-1)]
     current = codes - centre
-    for _ in range(2 if lam == 0 else 1):
+    for _ in range(2 if lam == 0 else 1):  # a second projection changes nothing but rounding errors
         current = current + _changes(current, shifted, neighbours, inverses)
     return np.asarray(current + centre)
 
@@ -267,15 +260,7 @@ def as_written(
     """Return codes whose k models are equally far from what is read back of them.
 
     Clipping and rounding to bytes make the distances unequal again. So each code is moved, again and again, by what its
-    written picture still lacks, as in alternating projections.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n, n_features)
-        Equally far from their models before they are written.
-    models : ndarray of shape (n_models, n_features)
-    neighbours : ndarray of shape (n, k)
-    written : callable
+    written picture still lacks, as in alternating projections. Shapes are those of :func:`equalise`.
     """
     current, best = codes.copy(), codes.copy()
     smallest = np.full(len(codes), np.inf)

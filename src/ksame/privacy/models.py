@@ -183,11 +183,11 @@ class KAnonymity(PrivacyModel):
         violations = []
         for copies in members(patterns(evidence.released)):
             _, counts = np.unique(evidence.subjects[copies], return_counts=True)
-            most, total = counts.max(), counts.sum()
+            largest, total = counts.max(), counts.sum()
             if len(counts) < self.real:
                 reason = f"stands for {len(counts)} people, fewer than k = {self.real}"
-            elif most * self.real > total:
-                reason = f"one of its people has {most} of the {total} copies, more than 1/{self.real}"
+            elif largest * self.real > total:
+                reason = f"one of its people has {largest} of the {total} copies, more than 1/{self.real}"
             else:
                 continue
             violations.append(Violation(int(copies[0]), reason))
