@@ -2,8 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from ksame.papers import TINY, Experiment, Paper, SyntheticData, load_paper
-from ksame.papers.experiment import Outcome, Task, perform
+from ksame.papers.data import SyntheticData
+from ksame.papers.experiment import TINY, Experiment, Outcome, Task, perform
+from ksame.papers.paper import Paper
+from ksame.papers.run import load_paper
 
 
 @pytest.fixture(scope="session")

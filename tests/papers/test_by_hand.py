@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ksame.papers import TINY, SyntheticData
-from ksame.papers.experiment import Rows, Task
+from ksame.papers.data import SyntheticData
+from ksame.papers.experiment import TINY, Rows, Task
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +31,8 @@ def test_losses_of_fig_2(performed, rows_of_pixels):
         black += [np.linalg.norm(face) for face in pair]
         mean += [np.linalg.norm(face - middle) for face in pair]
     rows = Rows(performed("newton2005", "fig2").findings.rows)
-    assert rows.one("loss", method="blackout") == pytest.approx(np.mean(black), rel=1e-6)
-    assert rows.one("loss", method="average") == pytest.approx(np.mean(mean), rel=1e-3)
+    assert rows.value("loss", method="blackout") == pytest.approx(np.mean(black), rel=1e-6)
+    assert rows.value("loss", method="average") == pytest.approx(np.mean(mean), rel=1e-3)
 
 
 @pytest.mark.parametrize("p", [15, 20, 30])
@@ -45,7 +45,7 @@ def test_naive_recognition_of_pixelated_faces(performed, rows_of_pixels, p):
             part[:] = part.mean(axis=(1, 2), keepdims=True)
     seen = np.rint(blocks).reshape(len(pixels), -1)
     rows = Rows(performed("newton2005", "table").findings.rows)
-    rate = rows.one("rank1", method=f"pixelation {p}", attack="naive", components="all")
+    rate = rows.value("rank1", method=f"pixelation {p}", attack="naive", components="all")
     assert rate == pytest.approx(nearest(seen, pixels), abs=1e-9)
 
 

@@ -5,10 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from ksame.papers import PAPERS, TINY, SyntheticData, load_paper, write_reproduction
 from ksame.papers.claims import Verdict, judge
-from ksame.papers.experiment import FAST, FULL, Rows
+from ksame.papers.data import SyntheticData
+from ksame.papers.experiment import FAST, FULL, TINY, Rows
 from ksame.papers.figures import Sheet, draw
+from ksame.papers.report import write_reproduction
+from ksame.papers.run import PAPERS, load_paper
 
 ALL = [(paper, experiment.name) for paper in PAPERS for experiment in load_paper(paper).experiments]
 

@@ -8,9 +8,9 @@ import pytest
 from benchmarks.papers_table import claims_table
 
 from ksame.faces.filters import pixelate
-from ksame.papers import PAPERS, load_paper
 from ksame.papers.claims import BY_SUBJECT_ONLY
 from ksame.papers.experiment import Rows
+from ksame.papers.run import PAPERS, load_paper
 
 PAGE = (Path(__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
 

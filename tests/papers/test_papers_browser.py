@@ -6,7 +6,9 @@ import pytest
 from PIL import Image
 
 from browser import browse, needs_browser
-from ksame.papers import TINY, SyntheticData, write_reproduction
+from ksame.papers.data import SyntheticData
+from ksame.papers.experiment import TINY
+from ksame.papers.report import write_reproduction
 
 pytestmark = needs_browser
 

@@ -7,7 +7,7 @@ from benchmarks import papers_table
 from benchmarks.papers_table import claims_table, read_claims
 
 from ksame.errors import InputError
-from ksame.papers import PAPERS, load_paper
+from ksame.papers.run import PAPERS, load_paper
 
 PAGE = (Path(__file__).parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
 

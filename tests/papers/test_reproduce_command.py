@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from ksame.app.cli import app
-from ksame.papers import TINY
 from ksame.papers import run as running
+from ksame.papers.experiment import TINY
 
 
 @pytest.fixture

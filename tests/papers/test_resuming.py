@@ -5,9 +5,9 @@ import json
 import pytest
 
 from ksame.errors import UsageError
-from ksame.papers import FAST, TINY, SyntheticData, run_experiments
-from ksame.papers.data import NotAvailableError
-from ksame.papers.experiment import Experiment, Findings, Task, perform
+from ksame.papers.data import NotAvailableError, SyntheticData
+from ksame.papers.experiment import FAST, TINY, Experiment, Findings, Task, perform
+from ksame.papers.run import run_experiments
 
 CALLS: list[int] = []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -81,10 +81,6 @@ class Judged:
     verdict: str
     reason: str
 
-    def as_dict(self) -> dict[str, str]:
-        """Return all fields."""
-        return asdict(self)
-
 
 def judge(paper: str, claims: Sequence[Claim], outcomes: Mapping[str, Outcome]) -> list[Judged]:
     """Judge the claims of a paper by what its experiments found."""
@@ -96,11 +92,11 @@ def judge(paper: str, claims: Sequence[Claim], outcomes: Mapping[str, Outcome]) 
         try:
             if outcome.missing:
                 raise NotAvailableError(outcome.missing)
-            found = claim.judge(Rows(outcome.findings.rows))
+            judgement = claim.judge(Rows(outcome.findings.rows))
         except NotAvailableError as reason:
-            found = Judgement("–", Verdict.NOT_MEASURED, str(reason))
+            judgement = Judgement("–", Verdict.NOT_MEASURED, str(reason))
         said = (claim.name, claim.where, claim.statement, claim.reported, claim.how)
-        judged.append(Judged(paper, *said, found.seen, found.verdict.value, found.reason))
+        judged.append(Judged(paper, *said, judgement.seen, judgement.verdict.value, judgement.reason))
     return judged
 
 

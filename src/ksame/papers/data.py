@@ -26,11 +26,11 @@ from ksame.synthetic import synthetic
 SHOT = "shot"
 """Label that numbers the pictures of a person: the first is the gallery's, the second the one to be hidden."""
 
-FEWEST = 10
+MIN_PEOPLE = 10
 """People below which an experiment says nothing."""
 
-_MOST = 1000
-_SHOTS = 10  # pictures of a person that are read at most
+_MAX_PEOPLE = 1000
+_MAX_SHOTS = 10  # pictures of a person
 _LIGHT = ("flat", "front")  # of the pictures in which illumination does not vary
 
 
@@ -103,7 +103,7 @@ class FolderData:
     @classmethod
     def load(cls, folder: Path, layout: str = "auto", progress: Progress = silent) -> FolderData:
         """Find the pictures of a data set and the face in each; what cannot be used is withheld and named."""
-        found, pictures = find_pictures(folder, layout)
+        layout, pictures = find_pictures(folder, layout)
         chosen = _few(pictures)
         with tempfile.TemporaryDirectory(prefix="ksame-") as scratch:
             table = Path(scratch) / "labels.csv"
@@ -124,17 +124,17 @@ class FolderData:
                 notes.append(f"{label} of {int(unknown.sum())} pictures was read from the faces; {accuracy}")
         missing = tuple(f"{w.source}: {w.reason}" for w in portraits.withheld) + portraits.unreadable
         stock = FaceSet(quantise(faces.images), faces.subjects, faces.landmarks, labels, faces.names)
-        return cls(f"{folder.name} ({found})", _digest(folder, chosen), stock, missing, tuple(notes))
+        return cls(f"{folder.name} ({layout})", _digest(folder, chosen), stock, missing, tuple(notes))
 
     def faces(self, wanted: Wanted, progress: Progress = silent) -> FaceSet:
         """See :meth:`Data.faces`."""
         pairs = [(e, i) for i in wanted.illuminations for e in wanted.expressions]
         rows: dict[str, list[int]] = {}
         for subject in dict.fromkeys(self.stock.subjects):
-            mine = self._shots(np.flatnonzero(self.stock.subjects == subject), pairs)
-            if len(mine) >= min(2, len(pairs)):
-                rows[str(subject)] = mine
-        if len(rows) < FEWEST:
+            shots = self._shots(np.flatnonzero(self.stock.subjects == subject), pairs)
+            if len(shots) >= min(2, len(pairs)):
+                rows[str(subject)] = shots
+        if len(rows) < MIN_PEOPLE:
             raise NotAvailableError(
                 f"needs {len(pairs)} pictures of everybody; {len(rows)} people of {self.name} have two or more"
             )
@@ -171,10 +171,10 @@ def _few(pictures: Sequence[Picture]) -> list[Picture]:
     of: dict[str, list[Picture]] = {}
     for picture in pictures:
         of.setdefault(picture.subject, []).append(picture)
-    people = sorted(of, key=lambda subject: (-min(len(of[subject]), _SHOTS), subject))[:_MOST]
-    chosen = [picture for subject in sorted(people) for picture in of[subject][:_SHOTS]]
-    if len(people) < FEWEST:
-        raise InputError(f"An experiment needs {FEWEST} people or more; found {len(people)}.")
+    people = sorted(of, key=lambda subject: (-min(len(of[subject]), _MAX_SHOTS), subject))[:_MAX_PEOPLE]
+    chosen = [picture for subject in sorted(people) for picture in of[subject][:_MAX_SHOTS]]
+    if len(people) < MIN_PEOPLE:
+        raise InputError(f"An experiment needs {MIN_PEOPLE} people or more; found {len(people)}.")
     return chosen
 
 

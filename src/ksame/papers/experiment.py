@@ -36,13 +36,13 @@ class Scale:
     """How large an experiment is run."""
 
     name: str
-    most_people: int
+    max_people: int
     share_of_runs: float  # of the paper's number of repetitions, at least two
-    most_levels: int  # strengths on a curve
+    max_levels: int  # strengths on a curve
 
     def people(self, paper: int) -> int:
         """Return how many people to take where the paper took ``paper``."""
-        return min(paper, self.most_people)
+        return min(paper, self.max_people)
 
     def runs(self, paper: int) -> int:
         """Return how often to repeat what the paper repeated ``paper`` times."""
@@ -57,9 +57,9 @@ class Scale:
         [0, 2, 4, 5, 7, 10, 12]
         """
         there = list(all_of_them)
-        if len(there) <= self.most_levels:
+        if len(there) <= self.max_levels:
             return there
-        places = {round(i) for i in np.linspace(0, len(there) - 1, self.most_levels)}
+        places = {round(i) for i in np.linspace(0, len(there) - 1, self.max_levels)}
         return [level for i, level in enumerate(there) if i in places or level in keep]
 
 
@@ -93,7 +93,7 @@ class Drawing:
     name: str
     caption: str
 
-    def draw(self, found: Findings) -> Any:
+    def draw(self, findings: Findings) -> Any:
         """Return the matplotlib figure, or None where there is nothing to draw."""
         raise NotImplementedError
 
@@ -243,7 +243,7 @@ class Rows:
         """Return the values of a column in the rows that have it; raises where there is none."""
         return np.array([row[name] for row in self._with(name)])
 
-    def one(self, name: str, **wanted: Any) -> float:
+    def value(self, name: str, **wanted: Any) -> float:
         """Return the one value of a column in the row with these values."""
         return float(self.where(**wanted).column(name)[0])
 
@@ -252,7 +252,7 @@ class Rows:
         return {row[x]: float(row[y]) for row in self.where(**wanted)._with(x, y)}
 
     def _with(self, *names: str) -> list[Row]:
-        found = [row for row in self.rows if all(name in row for name in names)]
-        if not found:
+        complete = [row for row in self.rows if all(name in row for name in names)]
+        if not complete:
             raise NotAvailableError("not measured at this size")
-        return found
+        return complete

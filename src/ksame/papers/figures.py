@@ -49,10 +49,10 @@ class Curves(Drawing):
     marks: bool = True  # mark the points
     zoomed: bool = False  # let the largest value set the height, instead of 100 %
 
-    def draw(self, found: Findings) -> Any:
+    def draw(self, findings: Findings) -> Any:
         """See :meth:`Drawing.draw`."""
         figure, axes = _axes(self.y, self.y_label)
-        lines = _grouped(_chosen(found.rows, self.where, self.x, self.y), self.series)
+        lines = _grouped(_chosen(findings.rows, self.where, self.x, self.y), self.series)
         for number, (label, rows) in enumerate(lines.items()):
             points = sorted((row[self.x], row[self.y]) for row in rows)
             xs, ys = [p[0] for p in points], [p[1] * _unit(self.y) for p in points]
@@ -85,16 +85,16 @@ class Bars(Drawing):
     where: Mapping[str, Any] = field(default_factory=dict)
     y: str = "rank1"
 
-    def draw(self, found: Findings) -> Any:
+    def draw(self, findings: Findings) -> Any:
         """See :meth:`Drawing.draw`."""
         figure, axes = _axes(self.y)
-        rows = _chosen(found.rows, self.where, self.groups, self.y)
+        rows = _chosen(findings.rows, self.where, self.groups, self.y)
         names = list(dict.fromkeys(str(row[self.groups]) for row in rows))
         lines = _grouped(rows, self.series)
         width = 0.8 / max(len(lines), 1)
-        for number, (label, mine) in enumerate(lines.items()):
-            places = [names.index(str(row[self.groups])) + (number - (len(lines) - 1) / 2) * width for row in mine]
-            heights = [row[self.y] * _unit(self.y) for row in mine]
+        for number, (label, line) in enumerate(lines.items()):
+            places = [names.index(str(row[self.groups])) + (number - (len(lines) - 1) / 2) * width for row in line]
+            heights = [row[self.y] * _unit(self.y) for row in line]
             bars = axes.bar(places, heights, width=0.92 * width, color=_COLOURS[number % len(_COLOURS)], label=label)
             texts = [f"{h:.0f}" if h >= 10 or h == 0 else f"{h:.1f}" for h in heights]
             axes.bar_label(bars, texts, fontsize=7, padding=1)
@@ -110,7 +110,7 @@ class Bars(Drawing):
 
 @dataclass(frozen=True)
 class Histograms(Drawing):
-    """One histogram a series, below one another on one axis; ``x`` and ``y``: the left end of a bin and its count."""
+    """One histogram per series, below one another on one axis; ``x`` and ``y``: the left end of a bin and its count."""
 
     x: str
     y: str
@@ -118,11 +118,11 @@ class Histograms(Drawing):
     where: Mapping[str, Any] = field(default_factory=dict)
     x_label: str = ""
 
-    def draw(self, found: Findings) -> Any:
+    def draw(self, findings: Findings) -> Any:
         """See :meth:`Drawing.draw`."""
         from matplotlib.figure import Figure
 
-        lines = _grouped(_chosen(found.rows, self.where, self.x, self.y), self.series)
+        lines = _grouped(_chosen(findings.rows, self.where, self.x, self.y), self.series)
         figure = Figure(figsize=(6.4, 1.35 * len(lines) + 0.5), layout="constrained")
         panels = np.atleast_1d(figure.subplots(len(lines), 1, sharex=True))
         for number, (axes, (label, rows)) in enumerate(zip(panels, lines.items(), strict=True)):
@@ -140,11 +140,11 @@ class Histograms(Drawing):
 class Sheet(Drawing):
     """The pictures of an experiment, with the captions of rows and columns."""
 
-    def draw(self, found: Findings) -> Any:
+    def draw(self, findings: Findings) -> Any:
         """See :meth:`Drawing.draw`."""
         from matplotlib.figure import Figure
 
-        pictures = found.pictures
+        pictures = findings.pictures
         if pictures is None:
             return None
         n_rows, n_columns, height, width = pictures.images.shape[:4]
@@ -176,14 +176,14 @@ def require_matplotlib() -> None:
         raise UsageError("Figures need matplotlib. Install it with `pip install 'ksame[papers]'`.") from error
 
 
-def draw(drawing: Drawing, found: Findings) -> dict[str, bytes]:
+def draw(drawing: Drawing, findings: Findings) -> dict[str, bytes]:
     """Return the figure as files, by their ending; none where there is nothing to draw."""
     require_matplotlib()
     import matplotlib
 
     matplotlib.use("agg")
     with matplotlib.rc_context(_STYLE):
-        figure = drawing.draw(found)
+        figure = drawing.draw(findings)
         if figure is None:
             return {}
         files = {}

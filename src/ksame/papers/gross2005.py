@@ -13,7 +13,7 @@ from ksame.faces.faceset import FaceSet, quantise
 from ksame.models import SFace
 from ksame.papers.experiment import Findings, Row, Task
 from ksame.papers.figures import Curves, Sheet
-from ksame.papers.gross2005_claims import CLAIMS
+from ksame.papers.gross2005_claims import BLURS, CLAIMS, PROTOCOLS, SELECT
 from ksame.papers.measure import Trained, attack, balanced, label_rows, layout, one_each, photograph_split, released
 from ksame.papers.paper import Paper
 
@@ -26,8 +26,6 @@ TRAINING = 0.2
 PIXELATION = (1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21)
 BLUR = (1, 5, 9, 14, 17, 21, 25, 29, 33, 37)
 KS = (2, 4, 6, 10, 14, 20, 26, 32, 40)
-_BLURS = ("blur", "blur, sigma a variance")
-SELECT = (("k-Same", None), ("k-Same-Select gender", "gender"), ("k-Same-Select expression", "expression"))
 
 PAPER = Paper(
     "gross2005",
@@ -44,11 +42,11 @@ def _profile(name: str) -> Curves:
 
 def _recognition(name: str) -> tuple[Curves, ...]:
     scale = "All methods on the common scale of section 6, 0 to 100 % of each range; another photograph is hidden."
-    lines, ks = ("method", "protocol"), tuple(label for label, _ in SELECT)
-    shown = {"method": (*_BLURS, "pixelation", *ks), "protocol": "another photograph"}
+    lines, ks, (blocks, *blurs) = ("method", "protocol"), tuple(SELECT), BLURS
+    shown = {"method": (*BLURS, *ks), "protocol": PROTOCOLS[0]}
     return (
-        Curves(f"{name}a", "Blur.", "level", lines, {"method": _BLURS}, "sigma"),
-        Curves(f"{name}b", "Pixelation.", "level", ("protocol",), {"method": ("pixelation",)}, "p"),
+        Curves(f"{name}a", "Blur.", "level", lines, {"method": tuple(blurs)}, "sigma"),
+        Curves(f"{name}b", "Pixelation.", "level", ("protocol",), {"method": blocks}, "p"),
         Curves(f"{name}c", "k-Same and k-Same-Select.", "level", lines, {"method": ks}, "k", bound=True),
         Curves(f"{name}-scale", scale, "share", ("method",), shown, "share of the range"),
     )
@@ -157,18 +155,18 @@ def _curves(task: Task, split: Split, recogniser: Recogniser, thin: int = 100) -
     """Attack probes released by every method at every strength, on the common scale of section 6 too."""
 
     def few(levels: Sequence[int], *keep: int) -> list[int]:
-        return replace(task.scale, most_levels=thin).levels(task.scale.levels(levels, keep), keep)
+        return replace(task.scale, max_levels=thin).levels(task.scale.levels(levels, keep), keep)
 
     untouched = attack("naive", recogniser, split.attacked(split.probes), method="untouched", level=0, share=0.0)
     tries = _masks(few(PIXELATION, 3, 5, 9, 15), few(BLUR, 5, 14, 25))
-    one = one_each(split.probes)
-    for label, select in SELECT:
-        if select is None or select in one.attributes:
-            fewest = len(one) if select is None else min(np.unique(one.attribute(select), return_counts=True)[1])
-            tries += _averages(label, [k for k in few(KS, 2, 10) if k <= fewest], select)
+    singles = one_each(split.probes)
+    for label, select in SELECT.items():
+        if select is None or select in singles.attributes:
+            counts = [len(singles)] if select is None else np.unique(singles.attribute(select), return_counts=True)[1]
+            tries += _averages(label, [k for k in few(KS, 2, 10) if k <= min(counts)], select)
     rows = [untouched]
     for name, params, labels in task.progress(tries, "releases"):
-        probes = one if name == "k-same-pixel" else split.probes
+        probes = singles if name == "k-same-pixel" else split.probes
         made = released(probes, name, task.seed, **params)
         rows.append(attack("naive", recogniser, split.attacked(made.faces), **labels))
     return rows
@@ -182,7 +180,7 @@ def _masks(blocks: Sequence[int], sigmas: Sequence[int]) -> list[Try]:
     """Return pixelation and blur; the paper calls its sigma a standard deviation and a variance, so both are tried."""
     tries: list[Try] = [("pixelate", {"p": p}, _labels("pixelation", PIXELATION, p)) for p in blocks]
     for sigma in sigmas:
-        for method, width in zip(_BLURS, (float(sigma), float(np.sqrt(sigma))), strict=True):
+        for method, width in zip(BLURS[1:], (float(sigma), float(np.sqrt(sigma))), strict=True):
             tries.append(("blur", {"sigma": width}, _labels(method, BLUR, sigma)))
     return tries
 

@@ -8,7 +8,8 @@ from ksame.papers.experiment import Rows
 LABELS = ("gender", "expression")
 PROTOCOLS = ("another photograph", "same photograph")
 BLURS = ("pixelation", "blur", "blur, sigma a variance")
-SELECT = ("k-Same", "k-Same-Select gender", "k-Same-Select expression")
+SELECT = {"k-Same": None, "k-Same-Select gender": "gender", "k-Same-Select expression": "expression"}
+"""Which label each keeps."""
 
 _PCA = "833 people, a fifth train PCA with Mahalanobis distances, other photographs are hidden"
 _SVM = "linear kernel, five folds by subject"
@@ -37,9 +38,9 @@ def _slow_fall(rows: Rows) -> Judgement:
     """Recognition stays high over the first five levels of blur and pixelation."""
     seen, kept, strict = [], [], []
     for protocol in PROTOCOLS:
-        mine = rows.where(protocol=protocol)
-        untouched = mine.one("rank1", method="untouched")
-        of = {m: mine.curve("level", "rank1", method=m) for m in BLURS}
+        hidden = rows.where(protocol=protocol)
+        untouched = hidden.value("rank1", method="untouched")
+        of = {m: hidden.curve("level", "rank1", method=m) for m in BLURS}
         few = {m: {x: v for x, v in c.items() if x <= (9 if m == "pixelation" else 17)} for m, c in of.items()}
         seen.append(f"{protocol}: untouched {pct(untouched)}, {by_name(few, ', ')}")
         kept.append(min(*few["pixelation"].values(), *few[BLURS[2]].values()))
@@ -56,8 +57,8 @@ def _at(rows: Rows, levels: dict[str, int], need: float) -> Judgement:
     """Judge what is left at a level of each range, and say which ranges leave enough under which protocol."""
     seen, why, reached = [], [], {}
     for protocol in PROTOCOLS:
-        mine = rows.where(protocol=protocol)
-        rates = {m: mine.one("rank1", method=m, level=float(levels[m.split(",")[0]])) for m in BLURS}
+        hidden = rows.where(protocol=protocol)
+        rates = {m: hidden.value("rank1", method=m, level=float(levels[m.split(",")[0]])) for m in BLURS}
         seen.append(f"{protocol}: " + ", ".join(f"{m} {levels[m.split(',')[0]]}: {pct(v)}" for m, v in rates.items()))
         enough = reached[protocol] = [m for m in BLURS if rates[m] >= need]
         rest = [m for m in BLURS if m not in enough]
@@ -65,7 +66,7 @@ def _at(rows: Rows, levels: dict[str, int], need: float) -> Judgement:
         if enough and rest:
             said += f", {names(rest)} do{'' if len(rest) > 1 else 'es'} not"
         why.append(f"with {_WHOSE[protocol]} photograph {said}")
-    good = all("pixelation" in found and len(found) > 1 for found in reached.values())
+    good = all("pixelation" in enough and len(enough) > 1 for enough in reached.values())
     return agree_if(good, "; ".join(seen), "; ".join(why), partly=bool(reached[PROTOCOLS[1]]))
 
 
@@ -86,8 +87,8 @@ def _one_in_k(rows: Rows) -> Judgement:
     """k-Same and k-Same-Select stay below 1/k."""
     seen, rates = [], [(0.0, 0.0)]
     for protocol in (p for p in PROTOCOLS if rows.where(protocol=p).rows):
-        mine = rows.where(protocol=protocol)
-        of = {m: mine.curve("level", "rank1", method=m) for m in SELECT if mine.where(method=m).rows}
+        hidden = rows.where(protocol=protocol)
+        of = {m: hidden.curve("level", "rank1", method=m) for m in SELECT if hidden.where(method=m).rows}
         seen.append(f"{protocol}: {by_name(of, ', ')}")
         rates += [point for curve in of.values() for point in curve.items()]
     return one_in_k(rates, "; ".join(seen))
@@ -103,7 +104,7 @@ def _one_in_k_deep(rows: Rows) -> Judgement:
 def _commercial(rows: Rows) -> Judgement:
     """Blur and pixelation have to be strong to hide people from it too."""
     of = {m: rows.curve("level", "rank1", method=m) for m in ("pixelation", "blur")}
-    seen = f"untouched {pct(rows.one('rank1', method='untouched'))}; {by_name(of)}"
+    seen = f"untouched {pct(rows.value('rank1', method='untouched'))}; {by_name(of)}"
     strong = all(list(c.values())[1] > 0.5 for c in of.values())
     return agree_if(strong, seen, "weak levels hide people from it already", partly=True)
 
@@ -111,9 +112,9 @@ def _commercial(rows: Rows) -> Judgement:
 @CLAIMS.add("fig6", "section 6.1", "lower at every level; k = 2 about 50 %", _PCA)
 def _formal_better(rows: Rows) -> Judgement:
     """Formal methods always protect better than blur and pixelation."""
-    mine = rows.where(protocol=PROTOCOLS[1])
-    of = {m: mine.curve("level", "rank1", method=m) for m in BLURS}
-    half = mine.one("rank1", method="k-Same", level=2.0)
+    hidden = rows.where(protocol=PROTOCOLS[1])
+    of = {m: hidden.curve("level", "rank1", method=m) for m in BLURS}
+    half = hidden.value("rank1", method="k-Same", level=2.0)
     spans = ", ".join(f"{m} {pct(max(c.values()))} to {pct(min(c.values()))}" for m, c in of.items())
     seen = f"same photograph: k-Same k = 2 {pct(half)}; {spans}"
     why = "the strongest blur or pixelation leaves less than k-Same at k = 2, but promises nothing"
@@ -130,7 +131,7 @@ def _select(rows: Rows) -> Judgement:
     """Select raises what can be read with k, k-Same loses it."""
     seen, rises, honest = [], [], []
     for label in LABELS:
-        base = rows.one("accuracy", method="untouched", label=label, folds="subject")
+        base = rows.value("accuracy", method="untouched", label=label, folds="subject")
         select, plain = (_rates(rows, label, m, "subject") for m in ("k-Same-Select", "k-Same"))
         seen.append(f"{label}: untouched {pct(base)}, Select {listed(select)}, k-Same {listed(plain)}")
         last = max(select)
@@ -166,7 +167,7 @@ def _masks_use(rows: Rows) -> Judgement:
     """Blur leaves gender and expression readable, pixelation does not."""
     seen, flat, falls = [], [], []
     for label in LABELS:
-        base = rows.one("accuracy", method="untouched", label=label, folds="subject")
+        base = rows.value("accuracy", method="untouched", label=label, folds="subject")
         blur, mild, blocks = (_rates(rows, label, m, "subject") for m in (*BLURS[1:], BLURS[0]))
         seen.append(
             f"{label}: untouched {pct(base)}, blur {listed(blur)}, with sigma a variance {listed(mild)}, pixelation "

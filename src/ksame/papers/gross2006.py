@@ -63,9 +63,9 @@ def sheets(task: Task) -> Findings:
     notes = (f"{len(faces)} people; k-Same averages registered pixels, k-Same-M parameters of a model built on them",)
     whole = _sharpness(faces)
     rows: list[Row] = [
-        {"method": name, "k": k, "sharpness": _sharpness(one.faces) / whole, "people": len(faces)}
+        {"method": name, "k": k, "sharpness": _sharpness(at_k.faces) / whole, "people": len(faces)}
         for name, each in made.items()
-        for k, one in zip(ks, each, strict=True)
+        for k, at_k in zip(ks, each, strict=True)
     ]
     return Findings(rows, (*notes, "sharpness: edges between brow and chin, as a share of the originals'"), pictures)
 
@@ -119,27 +119,27 @@ def _seen(model: AamSpace, faces: FaceSet) -> FaceSet:
 )
 def recognition(task: Task) -> Findings:
     """Recognition of k-Same and k-Same-M."""
-    found: dict[tuple[str, int], list[AttackResult]] = {}
+    attacks: dict[tuple[str, int], list[AttackResult]] = {}
     ks = task.scale.levels(KS, keep=(2, 5, 10))
     for number in task.progress(range(task.scale.runs(SPLITS)), "splits"):
         seed = task.seed + number
         whole = _neutral_smile(task, seed, **_WHOLE)
         views = {"k-Same": _neutral_smile(task, seed), "k-Same-M": _rendered(whole)}
         for name, split in views.items():
-            found.setdefault((name, 1), []).append(run_attack("naive", Eigenfaces(), split.attacked(split.probes)))
+            attacks.setdefault((name, 1), []).append(run_attack("naive", Eigenfaces(), split.attacked(split.probes)))
             probes = split.probes if name == "k-Same" else whole.probes
             for k in ks:
                 if 2 * k <= probes.n_subjects:
                     made = released(one_each(probes), METHODS[name](k=k), seed)
                     result = run_attack("naive", Eigenfaces(), split.attacked(made.faces))
-                    found.setdefault((name, k), []).append(result)
+                    attacks.setdefault((name, k), []).append(result)
     rows: list[Row] = []
-    for (name, k), results in sorted(found.items()):
+    for (name, k), results in sorted(attacks.items()):
         rows.append(mean_rate([r.scores for r in results], method=name, k=k, attack="naive", recogniser="eigenfaces"))
         rows += _cmc(results, curve=f"{name}, " + (f"k = {k}" if k > 1 else "untouched"))
-    some = results[0]
+    splits, some = len(attacks["k-Same", 1]), results[0]
     notes = (
-        f"{len(found['k-Same', 1])} splits: {some.n_gallery} faces in the gallery, {some.n_probes} hidden, rest trains",
+        f"{splits} splits: {some.n_gallery} faces in the gallery, {some.n_probes} hidden, rest trains",
         "k-Same is matched with registered originals, k-Same-M with originals seen through the same kind of model",
     )
     return Findings(rows, notes)
@@ -163,12 +163,12 @@ def utility(task: Task) -> Findings:
     """
     faces = {name: _expressive(task, **wanted) for name, wanted in (("k-Same", {}), ("k-Same-M", _WHOLE))}
     rows: list[Row] = []
-    for name, mine in faces.items():
-        seen = mine if name == "k-Same" else _seen(_model(mine), mine)
+    for name, originals in faces.items():
+        seen = originals if name == "k-Same" else _seen(_model(originals), originals)
         rows += label_rows(seen, "expression", "rbf", task.seed, method=name, k=1)
-        classes = min(np.unique(mine.attribute("expression"), return_counts=True)[1])
+        classes = min(np.unique(originals.attribute("expression"), return_counts=True)[1])
         for k in task.progress([k for k in task.scale.levels(KS, keep=(2, 10)) if 2 * k <= classes], "Select"):
-            made = released(mine, METHODS[name](k=k, select="expression"), task.seed)
+            made = released(originals, METHODS[name](k=k, select="expression"), task.seed)
             rows += label_rows(made.faces, "expression", "rbf", task.seed, method=name, k=k)
     plain = faces["k-Same"]
     for sigma in task.progress(task.scale.levels(SIGMAS, keep=(8.0,)), "blur"):
@@ -219,21 +219,21 @@ def enhancement(task: Task) -> Findings:
 
 
 def _blocks(task: Task, blocks: tuple[int, ...], scenarios: tuple[str, ...]) -> Findings:
-    found: dict[tuple[str, int], list[AttackResult]] = {}
+    attacks: dict[tuple[str, int], list[AttackResult]] = {}
     for number in task.progress(range(task.scale.runs(SPLITS)), "splits"):
         split = photograph_split(task, FERET, TRAINING, task.seed + number, size=SMALL)
-        found.setdefault(("naive", 1), []).append(run_attack("naive", Eigenfaces(), split.attacked(split.probes)))
+        attacks.setdefault(("naive", 1), []).append(run_attack("naive", Eigenfaces(), split.attacked(split.probes)))
         for p in task.scale.levels(blocks, keep=(2, 4, 8)):
             data = split.attacked(released(split.probes, "pixelate", task.seed, p=p).faces)
             for scenario in scenarios:
-                found.setdefault((scenario, p), []).append(run_attack(scenario, Eigenfaces(), data))
+                attacks.setdefault((scenario, p), []).append(run_attack(scenario, Eigenfaces(), data))
     rows: list[Row] = []
-    for (scenario, p), results in sorted(found.items()):
+    for (scenario, p), results in sorted(attacks.items()):
         rows.append(mean_rate([r.scores for r in results], attack=scenario, p=p, recogniser="eigenfaces"))
         rows += _cmc(results, attack=scenario, curve="untouched" if p == 1 else f"p = {p}")
-    some = found["naive", 1][0]
+    some = attacks["naive", 1][0]
     notes = (
-        f"{len(found['naive', 1])} splits: {some.n_gallery} faces in the gallery, {some.n_probes} pixelated, others "
+        f"{len(attacks['naive', 1])} splits: {some.n_gallery} faces in the gallery, {some.n_probes} pixelated, others "
         "train; 81 x 92 pixels as in the paper before, for this one does not say; Eigenfaces",
     )
     return Findings(rows, notes)

@@ -133,7 +133,7 @@ def _pixelation(rows: Rows) -> Judgement:
 def _automatic_parrot(rows: Rows) -> Judgement:
     """The automatic parrot recognises more than on untouched faces, but for the highest level."""
     parrot = rows.curve("p", "rank1", attack="automatic-parrot")
-    untouched = rows.one("rank1", attack="naive", p=1)
+    untouched = rows.value("rank1", attack="naive", p=1)
     seen = f"untouched {pct(untouched)}; automatic parrot {listed(parrot)}"
     lower = [p for p, rate in parrot.items() if rate < untouched - 0.005]
     near = all(parrot[p] >= untouched - 0.03 for p in parrot if p <= 8)

@@ -21,7 +21,7 @@ from ksame.methods import KSame
 from ksame.papers.data import SHOT, NotAvailableError
 from ksame.papers.experiment import Findings, Row, Task
 from ksame.papers.figures import Curves, Sheet
-from ksame.papers.gross2007_claims import CLAIMS
+from ksame.papers.gross2007_claims import CLAIMS, CLASSES, EXACT, IMAGES, NOT_ROUNDED, PLACES, ROBUST, SUBJECTS
 from ksame.papers.measure import attack, joined, layout, mean_rate, released, released_codes
 from ksame.papers.paper import Paper
 from ksame.recipes import Recipe, recipe
@@ -40,9 +40,6 @@ PAPER = Paper(
     "Multi-PIE: 203 people with three expressions, 249 under five lights, 150 for pixelation",
     CLAIMS,
 )
-
-_PLACES = ("office building", "street corner")
-_EXACT = "naive, before rounding"
 
 
 def _single_and_pooled(name: str) -> tuple[Curves, Curves]:
@@ -94,9 +91,9 @@ def _ways(codes: FloatArray, faces: FaceSet, k: int, seed: int) -> dict[str, tup
             part, source = released_codes(codes[rows], faces.subjects[rows], method, seed)
             parts.append((part, rows[source]))
     return {
-        "k-Same on images": released_codes(codes, apart, method, seed),
-        "k-Same on images, by class": (np.concatenate([p for p, _ in parts]), np.concatenate([s for _, s in parts])),
-        "k-Same on subjects (ours)": released_codes(codes, faces.subjects, method, seed),
+        IMAGES: released_codes(codes, apart, method, seed),
+        CLASSES: (np.concatenate([p for p, _ in parts]), np.concatenate([s for _, s in parts])),
+        SUBJECTS: released_codes(codes, faces.subjects, method, seed),
     }
 
 
@@ -149,16 +146,16 @@ def _attacked(gallery: FaceSet, made: FaceSet, **labels: Any) -> list[Row]:
     data = AttackData(gallery, made)
     rows = [attack("naive", Eigenfaces(), data, **labels)]
     robust = attack("automatic-parrot", Eigenfaces(), data, **labels)
-    rows.append({**robust, "attack": "automatic parrot, robust detector"})
-    found = np.array([run_length(image) for image in quantise(made.images)[..., 0]])
+    rows.append({**robust, "attack": ROBUST})
+    sides = np.array([run_length(image) for image in quantise(made.images)[..., 0]])
     scores = np.zeros(len(made))
     recogniser = Eigenfaces().fit(gallery)
-    for p in np.unique(found):
-        mine = found == p
+    for p in np.unique(sides):
+        alike = sides == p
         seen = gallery.with_images(pixelate(gallery.images, int(p)).clip(0.0, 1.0))
-        distances = recogniser.distances(made.take(mine), seen)
-        scores[mine] = rank1_scores(distances, gallery.subjects, made.subjects[mine])
-    rows.append(mean_rate([scores], **labels, attack="automatic parrot, exact detector", recogniser="eigenfaces"))
+        distances = recogniser.distances(made.take(alike), seen)
+        scores[alike] = rank1_scores(distances, gallery.subjects, made.subjects[alike])
+    rows.append(mean_rate([scores], **labels, attack=EXACT, recogniser="eigenfaces"))
     return rows
 
 
@@ -207,7 +204,7 @@ def sheet(task: Task) -> Findings:
         "Naive recognition in the office building and at the street corner.",
         "k",
         ("place", "models", "attack"),
-        {"attack": ("naive", _EXACT), "place": _PLACES},
+        {"attack": ("naive", NOT_ROUNDED), "place": PLACES},
         bound=True,
     ),
     Curves(
@@ -233,7 +230,7 @@ def equalised(task: Task) -> Findings:
     before = AttackData(gallery, probes)
     rows = [attack("naive", judge, before, place="untouched", models=models, k=1) for models, judge in judges]
     for k in task.progress(task.scale.levels(KS, keep=(2, 5, 10)), "(epsilon,k)-map"):
-        for place, others in zip(_PLACES, (gallery, reference), strict=True):
+        for place, others in zip(PLACES, (gallery, reference), strict=True):
             if others.n_subjects < k:
                 continue
             for models, judge in judges:
@@ -284,10 +281,10 @@ def _before_rounding(gallery: FaceSet, probes: FaceSet, others: FaceSet, how: Re
     models = known.means() if labels["models"] == "mean" else known
     scores = rank1_scores(models.distances(made), models.subjects, probes.subjects)
     cut = float(((made < 0) | (made > 1)).mean())
-    return {**mean_rate([scores], **labels, attack=_EXACT), "cut_off": cut}
+    return {**mean_rate([scores], **labels, attack=NOT_ROUNDED), "cut_off": cut}
 
 
 def _last_shots(faces: FaceSet) -> NDArray[np.bool_]:
     shots = faces.attribute(SHOT).astype(int)
-    most = {subject: shots[faces.subjects == subject].max() for subject in np.unique(faces.subjects)}
-    return np.array([shot == most[subject] for shot, subject in zip(shots, faces.subjects, strict=True)])
+    last = {subject: shots[faces.subjects == subject].max() for subject in np.unique(faces.subjects)}
+    return np.array([shot == last[subject] for shot, subject in zip(shots, faces.subjects, strict=True)])

@@ -9,7 +9,9 @@ from ksame.papers.claims import Claims, Judgement, Verdict, agree_if, listed, na
 from ksame.papers.experiment import Rows
 
 IMAGES, CLASSES, SUBJECTS = "k-Same on images", "k-Same on images, by class", "k-Same on subjects (ours)"
-
+NOT_ROUNDED = "naive, before rounding"
+EXACT, ROBUST = "automatic parrot, exact detector", "automatic parrot, robust detector"
+PLACES = ("office building", "street corner")
 
 CLAIMS = Claims()
 
@@ -81,15 +83,15 @@ def _subject_level(rows: Rows) -> Judgement:
     """k-Same on subjects keeps 1/k where people repeat."""
     rates, pooled = _both(rows, SUBJECTS, "most")
     points = [*rates.items(), *pooled.items()]
-    most = max(rate * k for k, rate in points)
-    return one_in_k(points, f"{listed(rates)}; largest share of 1/k, pooled too, {most:.2f}")
+    largest = max(rate * k for k, rate in points)
+    return one_in_k(points, f"{listed(rates)}; largest share of 1/k, pooled too, {largest:.2f}")
 
 
 @CLAIMS.add("fig8", "Fig. 8a", "high levels needed; defeated", "150 people, neutral gallery, smiling probes")
 def _ad_hoc_parrot(rows: Rows) -> Judgement:
     """Ad-hoc pixelation protects only with large blocks, and falls to the automatic parrot."""
     naive = rows.curve("level", "rank1", method="ad-hoc", attack="naive")
-    parrot = rows.curve("level", "rank1", method="ad-hoc", attack="automatic parrot, exact detector")
+    parrot = rows.curve("level", "rank1", method="ad-hoc", attack=EXACT)
     seen = f"naive {listed(naive)}; automatic parrot {listed(parrot)}"
     defeated = all(parrot[p] >= naive[p] - 0.02 for p in naive)
     gain = max(parrot[p] - naive[p] for p in naive)
@@ -100,11 +102,10 @@ def _ad_hoc_parrot(rows: Rows) -> Judgement:
 @CLAIMS.add("fig8", "Fig. 8b", "prevented", "the papers' exact detector and a robust one")
 def _epsilon_parrot(rows: Rows) -> Judgement:
     """The epsilon-map's perturbation prevents the automatic parrot."""
-    of = {how: rows.curve("level", "rank1", method="epsilon-map", attack=how) for how in (
-        "naive", "automatic parrot, exact detector", "automatic parrot, robust detector")}  # fmt: skip
+    of = {how: rows.curve("level", "rank1", method="epsilon-map", attack=how) for how in ("naive", EXACT, ROBUST)}
     seen = "; ".join(f"{how} {listed({f'{e:.0e}': v for e, v in curve.items()})}" for how, curve in of.items())
-    same = all(abs(of["naive"][e] - of["automatic parrot, exact detector"][e]) < 0.02 for e in of["naive"])
-    through = any(of["automatic parrot, robust detector"][e] > of["naive"][e] + 0.03 for e in of["naive"])
+    same = all(abs(of["naive"][e] - of[EXACT][e]) < 0.02 for e in of["naive"])
+    through = any(of[ROBUST][e] > of["naive"][e] + 0.03 for e in of["naive"])
     why = (
         "the perturbation blinds the papers' detector of equal pixels and no other: one that allows for small "
         "differences sees the blocks, and its parrot gains on naive matching again"
@@ -131,13 +132,13 @@ def _epsilon_gradual(rows: Rows) -> Judgement:
 )
 def _office(rows: Rows) -> Judgement:
     """The (epsilon,k)-map holds naive recognition at about 1/k in the office building."""
-    exact = rows.curve("k", "rank1", place="office building", models="mean", attack="naive, before rounding")
-    of = {m: rows.curve("k", "rank1", place="office building", models=m, attack="naive") for m in ("mean", "images")}
-    cut = rows.curve("k", "cut_off", place="office building", models="mean", attack="naive, before rounding")
+    office = rows.where(place=PLACES[0])
+    exact, cut = (office.curve("k", y, models="mean", attack=NOT_ROUNDED) for y in ("rank1", "cut_off"))
+    of = {m: office.curve("k", "rank1", models=m, attack="naive") for m in ("mean", "images")}
     seen = (
         f"before rounding {listed(exact)}; as pictures {listed(of['mean'])} (models are images: {listed(of['images'])})"
     )
-    lows = rows.curve("k", "low", place="office building", models="mean", attack="naive")
+    lows = office.curve("k", "low", models="mean", attack="naive")
     over = [k for k, low in lows.items() if low > 1 / k]  # beyond what chance explains
     near = all(v <= 1 / k + 0.01 for k, v in exact.items())
     why = (
@@ -155,9 +156,9 @@ def _office(rows: Rows) -> Judgement:
 def _other_attacks(rows: Rows) -> Judgement:
     """What reverse, parrot and the street corner leave; no bound is claimed."""
     seen = []
-    for place in ("office building", "street corner"):
+    for place in PLACES:
         for how in ("naive", "reverse", "parrot"):
-            if (place, how) != ("office building", "naive"):
+            if (place, how) != (PLACES[0], "naive"):
                 curve = rows.curve("k", "rank1", place=place, models="mean", attack=how)
                 seen.append(f"{place}, {how}: {listed({k: v for k, v in curve.items() if k in (2, 5, 10)})}")
     parrot = rows.where(models="mean", attack="parrot").column("rank1")

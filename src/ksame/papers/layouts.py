@@ -57,9 +57,8 @@ def find_pictures(folder: Path, layout: str = "auto") -> tuple[str, list[Picture
     if layout != "auto" and layout not in LAYOUTS:
         raise UsageError(f"There is no layout {layout!r}. Choose auto or one of: {', '.join(LAYOUTS)}.")
     for name in LAYOUTS if layout == "auto" else (layout,):
-        found = LAYOUTS[name](folder)
-        if found:
-            return name, found
+        if pictures := LAYOUTS[name](folder):
+            return name, pictures
     packed = next(folder.rglob("*.bz2"), None)
     hint = " Its pictures are packed; unpack them with bunzip2 first." if packed else ""
     raise InputError(f"{folder}: no pictures in the layout {layout!r} found.{hint} docs/papers.md shows each layout.")
@@ -71,15 +70,15 @@ def _files(folder: Path) -> list[Path]:
 
 def _matched(folder: Path, *patterns: re.Pattern[str]) -> list[tuple[Path, tuple[str, ...]]]:
     """Return the pictures whose names fit a pattern, and what it found in them."""
-    tried = ((path, [pattern.match(path.stem) for pattern in patterns]) for path in _files(folder))
-    return [(path, match.groups()) for path, found in tried for match in found if match]
+    tried = ((path, pattern.match(path.stem)) for path in _files(folder) for pattern in patterns)
+    return [(path, match.groups()) for path, match in tried if match]
 
 
 def _feret(folder: Path) -> list[Picture]:
     """``.../00001/00001_930831_fa_a.ppm`` or ``00001fa010_930831.tif``; gender from ``name_value/00001/00001.txt``."""
     genders = _feret_genders(folder)
-    found = sorted((subject, pose, path) for path, (subject, pose) in _matched(folder, _FERET, _FERET_GREY))
-    return [Picture(path, subject, genders.get(subject, "")) for subject, _, path in found]
+    named = sorted((subject, pose, path) for path, (subject, pose) in _matched(folder, _FERET, _FERET_GREY))
+    return [Picture(path, subject, genders.get(subject, "")) for subject, _, path in named]
 
 
 def _feret_genders(folder: Path) -> dict[str, str]:
@@ -93,31 +92,31 @@ def _feret_genders(folder: Path) -> dict[str, str]:
 
 def _multi_pie(folder: Path) -> list[Picture]:
     """``session01/multiview/001/01/05_1/001_01_01_051_07.png``: subject, session, recording, camera, flash."""
-    found = []
+    frontal = []
     for path, (subject, session, recording, camera, place, flash) in _matched(folder, _MULTI_PIE):
         expression = _RECORDINGS.get((session, recording))
         if (camera, place) == _FRONTAL_CAMERA and expression is not None:
             light = "front" if flash == _FRONTAL_FLASH else f"flash {flash}"
-            found.append(Picture(path, subject, "", expression, light))
-    found.sort(key=lambda p: (p.subject, p.illumination != "front", p.expression != "neutral", p.path.name))
-    once = {(p.subject, p.expression, p.illumination): p for p in reversed(found)}
+            frontal.append(Picture(path, subject, "", expression, light))
+    frontal.sort(key=lambda p: (p.subject, p.illumination != "front", p.expression != "neutral", p.path.name))
+    once = {(p.subject, p.expression, p.illumination): p for p in reversed(frontal)}
     return [*once.values()][::-1]
 
 
 def _imm(folder: Path) -> list[Picture]:
     """``01-1m.jpg``: subject, shot (1 neutral, 2 happy, 5 spot light; 3, 4 and 6 are left out), gender."""
-    found = [
+    pictures = [
         Picture(path, subject, gender.upper(), *_IMM_SHOTS[shot])
         for path, (subject, shot, gender) in _matched(folder, _IMM)
         if shot in _IMM_SHOTS
     ]
-    return sorted(found, key=lambda p: (p.subject, p.path.name))
+    return sorted(pictures, key=lambda p: (p.subject, p.path.name))
 
 
 def _orl(folder: Path) -> list[Picture]:
     """``s1/1.pgm`` to ``s40/10.pgm``."""
-    found = [Picture(path, path.parent.name) for path in _files(folder) if _ORL.match(path.parent.name)]
-    return sorted(found, key=lambda p: (int(p.subject[1:]), int(p.path.stem) if p.path.stem.isdecimal() else 0))
+    pictures = [Picture(path, path.parent.name) for path in _files(folder) if _ORL.match(path.parent.name)]
+    return sorted(pictures, key=lambda p: (int(p.subject[1:]), int(p.path.stem) if p.path.stem.isdecimal() else 0))
 
 
 def _lfw(folder: Path) -> list[Picture]:

@@ -18,7 +18,7 @@ from ksame.deidentify import Provenance, deidentify
 from ksame.errors import KsameWarning
 from ksame.faces.faceset import FaceSet, quantise
 from ksame.methods import Method, Problem
-from ksame.papers.data import FEWEST, SHOT, NotAvailableError, Wanted
+from ksame.papers.data import MIN_PEOPLE, SHOT, NotAvailableError, Wanted
 from ksame.papers.experiment import Pictures, Row, Task
 from ksame.privacy.models import patterns
 from ksame.recipes import Recipe, recipe
@@ -96,14 +96,14 @@ def one_each(faces: FaceSet) -> FaceSet:
     return faces.take(np.sort(np.unique(faces.subjects, return_index=True)[1]))
 
 
-def joined(one: FaceSet, other: FaceSet) -> FaceSet:
+def joined(a: FaceSet, b: FaceSet) -> FaceSet:
     """Return the faces of two sets together."""
     marks = None
-    if one.landmarks is not None and other.landmarks is not None:
-        marks = np.concatenate([one.landmarks, other.landmarks])
-    labels = {name: np.concatenate([one.attributes[name], other.attributes[name]]) for name in one.attributes}
-    images, subjects = (np.concatenate([getattr(f, what) for f in (one, other)]) for what in ("images", "subjects"))
-    return FaceSet(images, subjects, marks, labels, (*one.names, *other.names))
+    if a.landmarks is not None and b.landmarks is not None:
+        marks = np.concatenate([a.landmarks, b.landmarks])
+    labels = {name: np.concatenate([a.attributes[name], b.attributes[name]]) for name in a.attributes}
+    images, subjects = np.concatenate([a.images, b.images]), np.concatenate([a.subjects, b.subjects])
+    return FaceSet(images, subjects, marks, labels, (*a.names, *b.names))
 
 
 def balanced(task: Task, people: int, **wanted: Any) -> FaceSet:
@@ -116,8 +116,8 @@ def balanced(task: Task, people: int, **wanted: Any) -> FaceSet:
         faces = task.data.faces(Wanted(10**6, seed=task.seed, **wanted), task.progress)
         kinds = [np.flatnonzero(faces.attribute("expression") == kind) for kind in ("neutral", "smile")]
         each = min(*(len(kind) for kind in kinds), task.scale.people(people) // 2)
-        if each < FEWEST:
-            raise NotAvailableError(f"needs {FEWEST} neutral and {FEWEST} smiling faces; there are {each}")
+        if each < MIN_PEOPLE:
+            raise NotAvailableError(f"needs {MIN_PEOPLE} neutral and {MIN_PEOPLE} smiling faces; there are {each}")
         return faces.take(np.sort(np.concatenate([rng.choice(kind, each, replace=False) for kind in kinds])))
     faces = task.faces(people, expressions=("neutral", "smile"), **wanted)
     return faces.take(2 * np.arange(len(faces) // 2) + rng.permutation(np.arange(len(faces) // 2) % 2))
@@ -185,7 +185,7 @@ def mean_rate(scores: Iterable[NDArray[Any]], **labels: Any) -> Row:
 def label_rows(faces: FaceSet, label: str, kernel: Kernel, seed: int, **labels: Any) -> list[Row]:
     """Read a label from released faces by support vector machines; one row for each way to make folds."""
     flat = faces.images.reshape(len(faces), -1)
-    found = label_utility(
+    readings = label_utility(
         flat.astype(np.float64),
         faces.attribute(label),
         subjects=faces.subjects,
@@ -193,14 +193,14 @@ def label_rows(faces: FaceSet, label: str, kernel: Kernel, seed: int, **labels: 
         name=label,
         seed=seed,
     )
-    mine = next(f for f in found if f.kernel == kernel)
+    reading = next(reading for reading in readings if reading.kernel == kernel)
     rows = []
-    for folds, accuracy in (("subject", mine.by_subject), ("group", mine.by_group)):
+    for folds, accuracy in (("subject", reading.by_subject), ("group", reading.by_group)):
         if accuracy is not None:
             rows.append(
                 {**labels, "label": label, "kernel": kernel, "folds": folds, "accuracy": accuracy.rate,
                  "low": accuracy.interval[0], "high": accuracy.interval[1], "n": accuracy.n_faces,
-                 "majority": mine.majority}
+                 "majority": reading.majority}
             )  # fmt: skip
     return rows
 
@@ -211,6 +211,6 @@ def stacked(faces: Sequence[FaceSet]) -> FaceSet:
 
 
 def layout(columns: Sequence[FaceSet], rows: Sequence[str], captions: Sequence[str]) -> Pictures:
-    """Lay out face sets of equal length side by side, one column each, one row a face."""
+    """Lay out face sets of equal length side by side, one column each, one row per face."""
     images = np.stack([quantise(faces.images) for faces in columns], axis=1)
     return Pictures(images, tuple(rows), tuple(captions))

@@ -16,7 +16,7 @@ from ksame.papers.claims import pct
 from ksame.papers.experiment import Findings, Row, Rows, Task
 from ksame.papers.figures import Bars, Curves, Sheet
 from ksame.papers.measure import Released, Trained, attack, layout, mean_rate, released, stacked
-from ksame.papers.newton2005_claims import CLAIMS
+from ksame.papers.newton2005_claims import ATTACKS, CLAIMS, PARTS
 from ksame.papers.paper import Paper
 from ksame.recipes import Recipe, recipe
 from ksame.utility import mean_loss, measure_loss
@@ -27,7 +27,6 @@ PEOPLE = 200
 MANY = 805
 RUNS = 20
 KS = (2, 3, 5, 10, 50, 100)
-ATTACKS = ("naive", "reverse", "parrot")
 METHODS = {"k-Same-Pixel": "k-same-pixel", "k-Same-Eigen": "k-same-eigen"}
 THRESHOLDS = (*range(0, 256, 5), 65, 118)
 NOISE = tuple(range(0, 13001, 1000))
@@ -38,8 +37,6 @@ PAPER = Paper(
     "FERET: 200 people unless said otherwise, 805 for k-Same; 99 x 134 pixels in grey",
     CLAIMS,
 )
-
-_PARTS = ("distances", "grouping", "together")
 
 
 def _loss(faces: FaceSet, made: Released) -> float:
@@ -161,7 +158,7 @@ def sheet(task: Task) -> Findings:
     made = {label: [released(faces, _recipe_of(name, k), task.seed) for k in ks] for label, name in METHODS.items()}
     rows: list[Row] = []
     for label, each in made.items():
-        rows += [{"method": label, "k": k, "loss": _loss(faces, one)} for k, one in zip(ks, each, strict=True)]
+        rows += [{"method": label, "k": k, "loss": _loss(faces, at_k)} for k, at_k in zip(ks, each, strict=True)]
     columns = [stacked([faces.take([0])] * len(METHODS))]
     columns += [stacked([each[c].of([0]) for each in made.values()]) for c in range(len(ks))]
     return Findings(rows, (), layout(columns, tuple(METHODS), ("original", *(f"k = {k}" for k in ks))))
@@ -217,11 +214,11 @@ def equal_protection(task: Task) -> Findings:
     faces = task.faces(PEOPLE)
     knows = Trained.on(Eigenfaces(), faces)
     rows: list[Row] = []
-    most = faces.shape[1] * faces.shape[2]
+    pixels = faces.shape[1] * faces.shape[2]
     tried: Sequence[tuple[str, str, dict[str, Any]]] = (
         ("k-Same, k = 100", "k-same-pixel", {"k": min(100, len(faces) // 2)}),
         ("k-Same, k = all", "average", {}),
-        ("noise, 13,000 pixels", "noise", {"m": min(13000, most)}),
+        ("noise, 13,000 pixels", "noise", {"m": min(13000, pixels)}),
         ("blackout", "blackout", {}),
     )
     for label, name, params in tried:
@@ -237,7 +234,7 @@ _TIME = "Processor seconds over the number of faces."
 @PAPER.experiment(
     "time",
     "section 4.2",
-    Curves("time", _TIME, "n", ("part",), {"part": _PARTS}, "faces", y="seconds", logarithmic=True),
+    Curves("time", _TIME, "n", ("part",), {"part": PARTS}, "faces", y="seconds", logarithmic=True),
 )
 def linear_time(task: Task) -> Findings:
     """Time of k-Same."""
@@ -254,10 +251,10 @@ def linear_time(task: Task) -> Findings:
             greedy(distances, 10, np.random.default_rng(task.seed))
             end = time.process_time()
             spent.append((middle - start, end - middle, end - start))
-        best = zip(_PARTS, np.min(spent, axis=0), strict=True)
-        rows += [{"n": n, "part": part, "seconds": max(float(least), 1e-4)} for part, least in best]
-    for part in _PARTS:
-        mine = Rows(rows).where(part=part)
-        slope = float(np.polyfit(np.log(mine.column("n")), np.log(mine.column("seconds")), 1)[0])
+        best = zip(PARTS, np.min(spent, axis=0), strict=True)
+        rows += [{"n": n, "part": part, "seconds": max(float(seconds), 1e-4)} for part, seconds in best]
+    for part in PARTS:
+        timed = Rows(rows).where(part=part)
+        slope = float(np.polyfit(np.log(timed.column("n")), np.log(timed.column("seconds")), 1)[0])
         rows.append({"part": f"{part}, exponent", "exponent": slope})
     return Findings(rows, ("processor seconds, k = 10, 60 coefficients a face; time is not repeatable to the digit",))

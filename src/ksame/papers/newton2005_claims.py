@@ -9,6 +9,7 @@ from ksame.papers.experiment import Rows
 
 ATTACKS = ("naive", "reverse", "parrot")
 METHODS = ("k-Same-Pixel", "k-Same-Eigen")
+PARTS = ("distances", "grouping", "together")
 
 _TABLE = "200 people, same photographs in the gallery, Eigenfaces"
 
@@ -18,14 +19,14 @@ CLAIMS = Claims()
 @CLAIMS.add("fig2", "Fig. 2", "losses 14,187 and 14,869 against 2,143 and 2,153", "mean loss over 100 pairs of people")
 def _fig2(rows: Rows) -> Judgement:
     """Average keeps more of a face than BlackOut and protects as well."""
-    black, mean = (rows.one("loss", method=m) for m in ("blackout", "average"))
+    black, mean = (rows.value("loss", method=m) for m in ("blackout", "average"))
     seen = f"BlackOut {black:,.0f}, Average {mean:,.0f}: {black / mean:.1f} times"
     return agree_if(black > 3 * mean, seen, "the losses lie closer together")
 
 
 def _all_components(rows: Rows, method: str) -> dict[str, float]:
     """Return recognition by each attack with all components."""
-    return {a: rows.one("rank1", method=method, attack=a, components="all") for a in ATTACKS}
+    return {a: rows.value("rank1", method=method, attack=a, components="all") for a in ATTACKS}
 
 
 @CLAIMS.add("table", "section 5.3", "100 % and 100 %", _TABLE)
@@ -40,8 +41,8 @@ def _masks_parrot(rows: Rows) -> Judgement:
 @CLAIMS.add("table", "section 5.3", "2 % and 1 %", _TABLE)
 def _masks_naive(rows: Rows) -> Judgement:
     """Bar and T mask fool naive recognition."""
-    full = {m: rows.one("rank1", method=m, attack="naive", components="all") for m in ("bar mask", "T mask")}
-    few = {m: rows.one("rank1", method=m, attack="naive", components="10") for m in full}
+    full = {m: rows.value("rank1", method=m, attack="naive", components="all") for m in ("bar mask", "T mask")}
+    few = {m: rows.value("rank1", method=m, attack="naive", components="10") for m in full}
     seen = f"all components {listed(full)}; first ten {listed(few)}"
     ordered = full["T mask"] < full["bar mask"]
     why = (
@@ -77,7 +78,7 @@ def _pixelation(rows: Rows) -> Judgement:
 def _blackout(rows: Rows) -> Judgement:
     """Black-out leaves a guess."""
     rates = _all_components(rows, "blackout")
-    chance = 1 / rows.one("n", method="blackout", attack="naive", components="all")
+    chance = 1 / rows.value("n", method="blackout", attack="naive", components="all")
     return agree_if(max(rates.values()) <= chance + 1e-9, f"{listed(rates)}, a guess", "more than a guess")
 
 
@@ -137,8 +138,8 @@ def _noise_bw(rows: Rows) -> Judgement:
 def _noise_all(rows: Rows) -> Judgement:
     """Noise at 13,000 pixels protects as black-out does."""
     attacks = ("naive", "reverse", "parrot, own noise", "parrot")
-    rates = {a: rows.one("rank1", attack=a, kind="grey", pixels=13000) for a in attacks}
-    limit = 4 / rows.one("n", attack="naive", kind="grey", pixels=13000)  # a guess or little more
+    rates = {a: rows.value("rank1", attack=a, kind="grey", pixels=13000) for a in attacks}
+    limit = 4 / rows.value("n", attack="naive", kind="grey", pixels=13000)  # a guess or little more
     more = [a for a, rate in rates.items() if rate >= limit]
     why = [f"in the 266 pixels that are left as they were {a} matching finds people" for a in more if a != "parrot"]
     if rates["parrot"] == 1.0:
@@ -168,7 +169,7 @@ def _one_in_k(rows: Rows) -> Judgement:
 def _below_one_in_k(rows: Rows) -> Judgement:
     """Recognition falls below 1/k the more, the larger k."""
     last = max(rows.column("k"))
-    gaps = {(m, k): rows.one("rank1", method=m, attack="naive", k=k) * k - 1 for m in METHODS for k in (2, int(last))}
+    gaps = {(m, k): rows.value("rank1", method=m, attack="naive", k=k) * k - 1 for m in METHODS for k in (2, int(last))}
     seen = ", ".join(f"{m} k = {k}: {100 * v:+.1f} %" for (m, k), v in gaps.items())
     near = all(v > -0.1 for (_, k), v in gaps.items() if k == 2)
     return agree_if(
@@ -193,18 +194,18 @@ def _loss_order(rows: Rows) -> Judgement:
     loss = {row["method"]: row["loss"] for row in rows.rows}
     seen = ", ".join(f"{name} {value:,.0f}" for name, value in loss.items())
     ks, noisy, black = loss["k-Same, k = all"], loss["noise, 13,000 pixels"], loss["blackout"]
-    least = ks < min(noisy, black)
-    why = "k-Same loses least, but black-out loses less than noise" if least else "k-Same does not lose least"
-    return agree_if(ks < noisy < black, seen, why, partly=least)
+    first = ks < min(noisy, black)
+    why = "k-Same loses least, but black-out loses less than noise" if first else "k-Same does not lose least"
+    return agree_if(ks < noisy < black, seen, why, partly=first)
 
 
 @CLAIMS.add("time", "section 4.2", "stated", "exponent fitted to processor time for 500 to 4,000 faces")
 def _linear_time(rows: Rows) -> Judgement:
     """k-Same runs in linear time."""
-    found = {p: rows.one("exponent", part=f"{p}, exponent") for p in ("distances", "grouping", "together")}
-    seen = ", ".join(f"{part} n^{value:.2f}" for part, value in found.items())
+    exponents = {part: rows.value("exponent", part=f"{part}, exponent") for part in PARTS}
+    seen = ", ".join(f"{part} n^{value:.2f}" for part, value in exponents.items())
     why = (
         "each of the n/k groups looks at all faces that are left, so the time grows with the square of n; with all "
         "distances between the faces known beforehand, finding them is the square as well"
     )
-    return agree_if(found["together"] < 1.2, seen, why)
+    return agree_if(exponents["together"] < 1.2, seen, why)

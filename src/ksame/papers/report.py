@@ -8,7 +8,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,7 @@ def write_reproduction(
     progress: Progress = silent,
 ) -> list[Judged]:
     """Draw the figures, judge the claims, and write page, CSV and JSON; return the judged claims."""
-    judged = [found for paper in papers for found in judge(paper.name, paper.claims, outcomes[paper.name])]
+    judged = [claim for paper in papers for claim in judge(paper.name, paper.claims, outcomes[paper.name])]
     shown: dict[str, list[_Shown]] = {paper.name: [] for paper in papers}
     pairs = [(paper, experiment) for paper in papers for experiment in paper.experiments]
     for paper, experiment in progress(pairs, "drawing"):
@@ -75,9 +75,10 @@ def write_reproduction(
         make_folder(place)
         write_atomic(place / f"{experiment.name}.csv", as_csv(outcome.findings.rows))
         shown[paper.name].append(_shown(experiment, outcome, place))
-    write_atomic(folder / f"{CLAIMS}.csv", as_csv([found.as_dict() for found in judged]))
+    rows = [asdict(claim) for claim in judged]
+    write_atomic(folder / f"{CLAIMS}.csv", as_csv(rows))
     record = _record(papers, outcomes, data, scale, seed)
-    claims = {"schema": "ksame/claims", "version": 1, **record["run"], "claims": [c.as_dict() for c in judged]}
+    claims = {"schema": "ksame/claims", "version": 1, **record["run"], "claims": rows}
     write_atomic(folder / f"{CLAIMS}.json", _json(claims))
     write_atomic(folder / RECORD, _json({"schema": SCHEMA, "version": 1, **record}))
     write_atomic(folder / PAGE, _page(papers, shown, judged, record, data).encode())
@@ -152,12 +153,12 @@ def _page(
         css=Markup(_file("report.css")),  # noqa: S704 -- ours
         papers=papers,
         shown=shown,
-        judged={paper.name: [found for found in judged if found.paper == paper.name] for paper in papers},
-        counts=Counter(found.verdict for found in judged),
+        judged={paper.name: [claim for claim in judged if claim.paper == paper.name] for paper in papers},
+        counts=Counter(claim.verdict for claim in judged),
         verdicts=tuple(verdict.value for verdict in Verdict),
         record=record,
         real=data.real,
-        most=_SHOWN,
+        max_rows=_SHOWN,
     )
 
 

@@ -19,7 +19,7 @@ from ksame.progress import Progress, silent
 PAPERS = ("newton2005", "gross2005", "gross2006", "gross2007", "sun2015")
 """What can be reproduced, oldest first."""
 
-MOST_JOBS = 256
+MAX_JOBS = 256
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 Tell = Callable[[Outcome], None]
@@ -50,7 +50,7 @@ def run_experiments(
     of it. The default ``task`` is people who do not exist, at full size. One of ``jobs`` runs in this process, more in
     others. ``fresh`` computes all again.
     """
-    jobs = whole_number("jobs", "reproduce", jobs, 1, MOST_JOBS)
+    jobs = whole_number("jobs", "reproduce", jobs, 1, MAX_JOBS)
     task = task or Task(SyntheticData(), FULL, 0)
     seed_number("reproduce", task.seed)
     todo = [(paper, experiment) for paper in papers for experiment in paper.experiments]

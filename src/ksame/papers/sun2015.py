@@ -20,7 +20,7 @@ from ksame.papers.experiment import Findings, Pictures, Row, Task
 from ksame.papers.figures import Bars, Curves, Histograms, Sheet
 from ksame.papers.measure import attack, mean_rate, released_codes
 from ksame.papers.paper import Paper
-from ksame.papers.sun2015_claims import CLAIMS
+from ksame.papers.sun2015_claims import ALONE, CLAIMS, CONDITIONS, JOINED, OURS, SETS
 from ksame.spaces import AamSpace
 from ksame.spaces.reference import cross_squared_distances
 from ksame.utility import diversity
@@ -38,9 +38,6 @@ PAPER = Paper(
     CLAIMS,
 )
 
-_CONDITIONS: tuple[Condition, ...] = ("paper", "tight")
-_LEFT = ("one-member clusters", "leftovers join")
-_OURS = "k-Diff, exact condition and repair (ours)"
 _BINS = 24
 _SIZE = (168, 132)
 
@@ -81,7 +78,7 @@ def _people(task: Task) -> _People:
         "The same without k-Same-M, larger.",
         "k",
         ("method",),
-        {"method": (*(f"k-Diff, {condition} condition, {left}" for condition in _CONDITIONS for left in _LEFT), _OURS)},
+        {"method": (*(f"k-Diff, {c} condition, {what}" for c in CONDITIONS for what in (ALONE, JOINED)), OURS)},
         zoomed=True,
     ),
     heavy=True,
@@ -101,12 +98,11 @@ def recognition(task: Task) -> Findings:
         for run in range(runs):
             for method, (made, source, lost) in _runs(people, k, task.seed + run).items():
                 distances = np.sqrt(cross_squared_distances(made, codes))
-                found = rank1_scores(distances, np.arange(n), source)
-                scores.setdefault(method, []).append(found)
+                scores.setdefault(method, []).append(rank1_scores(distances, np.arange(n), source))
                 left.setdefault(method, []).append(lost)
-        for method, mine in scores.items():
-            rates = [float(s.sum()) / n for s in mine]
-            low, high = clopper_pearson(float(sum(s.sum() for s in mine)), sum(len(s) for s in mine))
+        for method, by_run in scores.items():
+            rates = [float(s.sum()) / n for s in by_run]
+            low, high = clopper_pearson(float(sum(s.sum() for s in by_run)), sum(len(s) for s in by_run))
             over = float(np.mean(left[method])) / n
             rows.append(
                 {"method": method, "k": k, "rank1": float(np.mean(rates)), "most": max(rates), "low": low,
@@ -125,12 +121,12 @@ def _runs(people: _People, k: int, seed: int) -> dict[str, tuple[FloatArray, Int
     codes, n = people.codes, len(people.codes)
     closest = people.release(KSame(k), seed)
     made: dict[str, tuple[FloatArray, IntArray, int]] = {"k-Same-M": (*closest, 0)}
-    for condition in _CONDITIONS:
+    for condition in CONDITIONS:
         pairs, left = pair_clusters(codes, k, "shifted", condition, np.random.default_rng(seed), repair=False)
-        for what, then in zip(_LEFT, ([*pairs, *_swaps(codes, left)], _joined(codes, pairs, left)), strict=True):
+        for what, then in ((ALONE, [*pairs, *_swaps(codes, left)]), (JOINED, _joined(codes, pairs, left))):
             made[f"k-Diff, {condition} condition, {what}"] = (*_shifted(codes, then), len(left))
     ours = people.release(Furthest(k), seed)
-    made[_OURS] = (*ours, n - len(ours[0]))
+    made[OURS] = (*ours, n - len(ours[0]))
     return made
 
 
@@ -162,7 +158,7 @@ def _joined(codes: FloatArray, pairs: Pairs, left: list[int]) -> Pairs:
     """Let leftovers join the cluster in which they are protected, or else the least bad one (lines 23 to 29)."""
     if not pairs:
         return _swaps(codes, left)
-    made = [(list(one), list(two)) for one, two in pairs]
+    made = [(list(first), list(second)) for first, second in pairs]
     for face in left:
         tries = [
             (_margin(codes, face, pair[side], pair[1 - side]), p, side)
@@ -206,7 +202,7 @@ def _spread_methods(k: int) -> dict[str, Furthest | KSame]:
         "distance",
         "pairs",
         ("set",),
-        {"set": ("originals", "k-Diff-furthest", "k-Same-closest", "k-Same-furthest")},
+        {"set": SETS},
         "distance in the model",
     ),
 )
@@ -219,12 +215,12 @@ def spread(task: Task) -> Findings:
     rows: list[Row] = []
     for name, method in {"originals": None, **_spread_methods(k)}.items():
         sets = [people.codes] if method is None else [people.release(method, task.seed + r)[0] for r in range(runs)]
-        found = [diversity(codes, bins=_BINS, edge=edge) for codes in sets]
-        columns = zip(*((f.smallest, f.largest, f.mean, f.std) for f in found), strict=True)
+        spreads = [diversity(codes, bins=_BINS, edge=edge) for codes in sets]
+        columns = zip(*((s.smallest, s.largest, s.mean, s.std) for s in spreads), strict=True)
         table = {what: float(np.mean(c)) for what, c in zip(("min", "max", "average", "std"), columns, strict=True)}
-        rows.append({"method": name, "k": k, **table, "runs": len(found)})
+        rows.append({"method": name, "k": k, **table, "runs": len(spreads)})
         width = edge / _BINS
-        rows += [{"set": name, "distance": i * width, "pairs": c} for i, c in enumerate(found[0].counts)]
+        rows += [{"set": name, "distance": i * width, "pairs": c} for i, c in enumerate(spreads[0].counts)]
     notes = (
         f"{len(people.codes)} people, k = {k}; the table averages {runs} runs, the histograms show the first",
         "std leaves out the pairs that show one and the same face, as the paper does",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from ksame.methods.furthest import Condition
 from ksame.papers.claims import Claims, Judgement, agree_if, by_name, listed, pct
 from ksame.papers.experiment import Rows
 
-_SETS = ("originals", "k-Diff-furthest", "k-Same-closest", "k-Same-furthest")
+SETS = ("originals", "k-Diff-furthest", "k-Same-closest", "k-Same-furthest")
+CONDITIONS: tuple[Condition, ...] = ("paper", "tight")
+ALONE, JOINED = "one-member clusters", "leftovers join"
+OURS = "k-Diff, exact condition and repair (ours)"
 
 _STD = "std (k-Diff below the originals)"
 
@@ -20,7 +24,7 @@ CLAIMS = Claims()
 )
 def _zero_recognition(rows: Rows) -> Judgement:
     """k-Diff-furthest is never recognised in its own distance when one-member clusters are allowed."""
-    of = {c: rows.curve("k", "most", method=f"k-Diff, {c} condition, one-member clusters") for c in ("paper", "tight")}
+    of = {c: rows.curve("k", "most", method=f"k-Diff, {c} condition, {ALONE}") for c in CONDITIONS}
     seen = "; ".join(f"{c} condition: at most {pct(max(curve.values()))} in any run" for c, curve in of.items())
     return agree_if(max(max(c.values()) for c in of.values()) == 0.0, seen, "some faces are named")
 
@@ -28,19 +32,19 @@ def _zero_recognition(rows: Rows) -> Judgement:
 @CLAIMS.add("fig6", "Fig. 7", "below 0.4 %", "the same runs; leftovers join the last clusters")
 def _leftovers(rows: Rows) -> Judgement:
     """Without one-member clusters the last faces are recognised in less than 0.4 % of the cases."""
-    of = {c: rows.where(method=f"k-Diff, {c} condition, leftovers join") for c in ("paper", "tight")}
-    most = {c: float(mine.column("rank1").max()) for c, mine in of.items()}
-    left = {c: float(mine.column("left_over").mean()) for c, mine in of.items()}
-    ours = rows.where(method="k-Diff, exact condition and repair (ours)")
+    of = {c: rows.where(method=f"k-Diff, {c} condition, {JOINED}") for c in CONDITIONS}
+    highest = {c: float(runs.column("rank1").max()) for c, runs in of.items()}
+    left = {c: float(runs.column("left_over").mean()) for c, runs in of.items()}
+    ours = rows.where(method=OURS)
     seen = (
-        "; ".join(f"{c} condition: at most {pct(most[c])} over k, {pct(left[c])} of the faces left over" for c in of)
+        "; ".join(f"{c} condition: at most {pct(highest[c])} over k, {pct(left[c])} of the faces left over" for c in of)
         + f"; ours: {pct(float(ours.column('rank1').max()))}, {pct(float(ours.column('left_over').max()))} withheld"
     )
     why = (
         "not two faces but many are left over: here already two clusters of two overlap often, so that the condition "
         "stops them; our exact condition with repair leaves nobody over"
     )
-    return agree_if(most["paper"] < 0.004, seen, why, partly=most["paper"] < 0.02)
+    return agree_if(highest["paper"] < 0.004, seen, why, partly=highest["paper"] < 0.02)
 
 
 @CLAIMS.add("fig6", "Fig. 6", "just below 1/k", "the same runs")
@@ -61,11 +65,11 @@ def _k_same_m(rows: Rows) -> Judgement:
 )
 def _table_1(rows: Rows) -> Judgement:
     """Order of min, max, mean and std of the distances between faces."""
-    table = {name: {s: rows.one(s, method=name) for s in ("min", "max", "average", "std")} for name in _SETS}
+    table = {name: {s: rows.value(s, method=name) for s in ("min", "max", "average", "std")} for name in SETS}
     seen = "; ".join(
         f"{name} {v['min']:.2f} / {v['max']:.2f} / {v['average']:.2f} / {v['std']:.2f}" for name, v in table.items()
     )
-    original, diff, closest, furthest = (table[name] for name in _SETS)
+    original, diff, closest, furthest = (table[name] for name in SETS)
     near = {n: abs(diff[n] / original[n] - 1) for n in ("max", "average")}
     checks = {
         "min (k-Diff above the originals)": diff["min"] > original["min"],
@@ -89,8 +93,8 @@ def _table_1(rows: Rows) -> Judgement:
 @CLAIMS.add("table1", "Fig. 8", "histograms of like outline; mean 26.80 against 25.74", "40 people, k = 5")
 def _diversity(rows: Rows) -> Judgement:
     """k-Diff faces are as different from each other as the originals."""
-    original, diff = (rows.one("average", method=m) for m in _SETS[:2])
-    zeros = ", ".join(f"{m} {rows.where(set=m, distance=0.0).column('pairs')[0]}" for m in _SETS)
+    original, diff = (rows.value("average", method=m) for m in SETS[:2])
+    zeros = ", ".join(f"{m} {rows.where(set=m, distance=0.0).column('pairs')[0]}" for m in SETS)
     seen = f"mean distance {diff / original:.2f} of the originals'; pairs of one face: {zeros}"
     return agree_if(abs(diff / original - 1) < 0.1, seen, "diversity changes")
 
