@@ -22,6 +22,7 @@ from ksame.arrays import FloatArray
 from ksame.faces.faceset import quantise
 from ksame.models import FaceDetector, SFace
 from ksame.spaces.facemodel import face_model
+from ksame.synthetic.expressions import EXPRESSIONS
 from ksame.synthetic.people import draw_people
 from ksame.synthetic.render import Painter, Shot
 
@@ -38,7 +39,7 @@ def embed(numbers: NDArray[np.intp], shift: int = 0) -> FloatArray:
     model = face_model()
     detector, recogniser = FaceDetector(), SFace()
     rows = np.full((len(numbers), 128), np.nan)
-    shots = [[Shot("neutral", "flat", grain=int(number) + shift)] for number in numbers]
+    shots = [[Shot(EXPRESSIONS["neutral"], grain=int(number) + shift)] for number in numbers]
     painted = Painter(model, (224, 176)).paint(draw_people(model, numbers), shots)
     for row, (images, _) in zip(rows, painted, strict=True):
         image = quantise(images[0])

@@ -19,7 +19,7 @@ from tools.prepare_finisher import turned
 
 from ksame.models import FaceDetector, FaceMesh
 
-PHOTOGRAPHS = ("f00", "f38", "f52", "m12", "m25", "m56")
+PHOTOGRAPHS = ("f38", "f52", "f99", "m12", "m25", "m56")
 FILMED = ("m08", "f97")
 PHOTO, FRAMES, SIDE = 420, 60, 320
 

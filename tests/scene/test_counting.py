@@ -45,7 +45,7 @@ def test_a_drawing_is_replaced_but_does_not_count_as_a_person(kind, counts):
         picture = (synthetic(1, seed=8, size=(280, 220)).images[0] * 255).astype(np.uint8)
     cast = find_tracks(lambda start: [Still(picture)], picture.shape[1::-1], still=True)
     assert [track.confirmed for track in cast.tracks] == [True], "one second opinion is enough to replace it"
-    prepared = collect_views([Still(picture)], cast, SFace(), DetectorConfig())
+    prepared = collect_views(lambda _: [Still(picture)], cast, SFace(), DetectorConfig())
     assert set(prepared.views) == {"P1"}
     assert (prepared.confirmed == {"P1"}) is counts
 
