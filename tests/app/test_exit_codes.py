@@ -347,6 +347,8 @@ def test_the_demo_writes_what_it_says(run, tmp_path):
     assert {p.name for p in scenes.iterdir()} == {"before", "after", "review.png"}
     names = {p.name for p in (scenes / "before").iterdir()}
     assert {p.name for p in (scenes / "after").iterdir()} == names | {"certificate.json"}
+    certificate = json.loads((scenes / "after" / "certificate.json").read_text(encoding="utf-8"))
+    assert certificate["counts"]["people"] == 8  # nobody in the photographs is taken for somebody in the film
     run("verify", scenes / "after", code=0)
     run("demo", "-o", tmp_path / "demo", "--people", 12, "-k", 3, code=2)
 

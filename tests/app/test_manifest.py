@@ -16,7 +16,7 @@ SAMPLES = files("ksame.data") / "samples"
 def album(tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()
-    (folder / "f00-Zk9.jpg").write_bytes((SAMPLES / "f00.jpg").read_bytes())
+    (folder / "f99-Zk9.jpg").write_bytes((SAMPLES / "f99.jpg").read_bytes())
     Image.fromarray(background((200, 150))).save(folder / "wall-Zk9.png")
     (folder / "broken-Zk9.png").write_bytes(b"\x89PNG and no more")
     return folder
@@ -33,7 +33,7 @@ def test_a_job_is_described_run_and_listed(album, run, tmp_path):
     assert job.stat().st_mode & 0o777 == 0o600
     assert states(job) == (
         "done",
-        {"f00-Zk9.jpg": "done", "wall-Zk9.png": "withheld", "broken-Zk9.png": "failed"},
+        {"f99-Zk9.jpg": "done", "wall-Zk9.png": "withheld", "broken-Zk9.png": "failed"},
     )
     content = json.loads(job.read_text())
     assert content["options"] == {"method": "fill", "seed": 5}
@@ -68,12 +68,12 @@ def test_a_manifest_by_hand_runs(album, run, tmp_path):
     text = {
         "schema": "ksame/job",
         "version": 1,
-        "media": [str(album / "f00-Zk9.jpg")],
+        "media": [str(album / "f99-Zk9.jpg")],
         "output": str(tmp_path / "a.jpg"),
     }
     job.write_text(json.dumps({**text, "options": {"method": "fill"}}))
     run("deidentify", "--manifest", job, code=0)
-    assert states(job) == ("done", {"f00-Zk9.jpg": "done"})
+    assert states(job) == ("done", {"f99-Zk9.jpg": "done"})
     assert job.stat().st_mode & 0o777 == 0o600
     run("deidentify", "--manifest", job, code=2)
 
@@ -82,7 +82,7 @@ def test_a_command_that_could_do_nothing_leaves_no_manifest(album, run, tmp_path
     job = tmp_path / "job.json"
     run("deidentify", tmp_path / "none.jpg", "-o", tmp_path / "a.jpg", "-m", "fill", "--manifest", job, code=5)
     assert not job.exists()
-    run("deidentify", album / "f00-Zk9.jpg", "-o", tmp_path / "a.jpg", "-m", "fill", "--manifest", job, code=0)
+    run("deidentify", album / "f99-Zk9.jpg", "-o", tmp_path / "a.jpg", "-m", "fill", "--manifest", job, code=0)
     assert states(job)[0] == "done"
 
 

@@ -56,6 +56,16 @@ def test_a_table_without_a_sheet(pictures, run, tmp_path):
     assert "shows originals" not in result.output
 
 
+def test_a_path_stands_on_one_line(pictures, run, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    folder = tmp_path / ("a name as long as a line of a terminal that is rather wide, or two [red]" * 2)
+    folder.mkdir()
+    (folder / "one.png").write_bytes((pictures / "one.png").read_bytes())
+    heading, person = run("people", folder / "one.png", code=0).stdout.splitlines()
+    assert person.endswith(str(folder / "one.png"))
+    assert heading.index("file") == person.index(str(folder))
+
+
 def test_what_cannot_be_read(pictures, run, tmp_path):
     bad = tmp_path / "bad.mp4"
     bad.write_bytes(b"nothing")

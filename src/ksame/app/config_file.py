@@ -60,17 +60,17 @@ def read_config(path: Path, command: str, params: Any) -> dict[str, Any]:
     for param in params:
         names = [name.removeprefix("--") for name in param.opts if name.startswith("--")]
         known |= dict.fromkeys((*names, param.name), param)
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in given.items():
         param = known.get(key) or known.get(key.replace("_", "-")) or known.get(key.replace("-", "_"))
         if param is None or param.name in _NOT_IN_FILES:
             near = get_close_matches(key.replace("_", "-"), [n for n in known if "_" not in n and n != "config"], 1)
             meant = f" Did you mean {near[0]!r}?" if near else f" See: ksame {command} -h."
             raise InputError(f"{path}: {key!r} is no option of ksame {command}.{meant}")
-        if param.name in found:
+        if param.name in values:
             raise InputError(f"{path}: {key!r} is said twice, under two names.")
-        found[param.name] = _value(param, key, value, path)
-    return found
+        values[param.name] = _value(param, key, value, path)
+    return values
 
 
 def _read(path: Path) -> dict[str, Any]:

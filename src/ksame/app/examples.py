@@ -9,9 +9,9 @@ ksame deidentify clips -o published --method fill --dry-run
 ksame deidentify --config job.toml
 ksame people interview.mp4 -o people.png
 ksame people clips --json
-ksame release faces -o published -k 5
+ksame release faces -o published -m k-same-m -k 5
 ksame release faces -o published -m k-same-m -k 10 --link-table link.json
-ksame release synthetic:60 -o trial -k 5 --audit report.html
+ksame release synthetic:60 -o trial -m k-same-m -k 5 --audit report.html
 ksame verify published
 ksame verify safe.mp4 --linkage link.json
 ksame audit originals published -o report.html

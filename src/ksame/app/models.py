@@ -80,7 +80,7 @@ def _answer(store: Store, names: Sequence[str], as_json: bool) -> dict[str, Stat
         rows = [_row(store, store.model(name), state) for name, state in states.items()]
         talk.emit({"folder": str(store.folder), "models": rows})
         return states
-    table = Table(caption=f"in {store.folder}", caption_justify="left")
+    table = Table()
     for heading in ("name", "size", "licence", "cached"):
         table.add_column(heading, no_wrap=True)
     table.add_column("file and purpose", overflow="fold")
@@ -88,7 +88,7 @@ def _answer(store: Store, names: Sequence[str], as_json: bool) -> dict[str, Stat
         model = store.model(name)
         note = f"{model.filename}\n{'optional: ' if model.optional else ''}{model.purpose}"
         table.add_row(name, f"{model.size / 1e6:.1f} MB", model.licence, state.value, note)
-    talk.show(table)
+    talk.show(table, f"in {store.folder}")
     return states
 
 

@@ -130,15 +130,15 @@ def options() -> dict[str, Any]:
         for name, spec in entry.parameters.items():
             if spec.public:
                 told.setdefault(name, []).append((entry, spec))
-    found: dict[str, Any] = {}
+    typed: dict[str, Any] = {}
     for name, pairs in told.items():
         chosen = [spec for _, spec in pairs if not spec.level]
         if chosen:
             word = (chosen[0].option or name).replace("_", "-")
             flag = f"--{word}/--no-{word}" if chosen[0].kind is bool else f"--{word}"
             declared = typer.Option(flag, *_SHORT.get(name, ()), help=_sentence(pairs), rich_help_panel=_METHOD)
-            found[name] = Annotated[Optional[chosen[0].kind], declared]  # noqa: UP045 -- of a type made here
-    return found
+            typed[name] = Annotated[Optional[chosen[0].kind], declared]  # noqa: UP045 -- of a type made here
+    return typed
 
 
 def with_options(command: Callable[[Any], None]) -> Callable[..., None]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from rich.markup import escape
-from rich.table import Column, Table
 
 from ksame.app import talk
 from ksame.app.scene_report import clock
@@ -139,18 +138,19 @@ def for_machines(listed: Listing) -> dict[str, Any]:
 
 def show(listed: Listing) -> None:
     """Print the list."""
-    table = Table("person", Column("file", overflow="fold"), "frames", "from", "to", "height", "without mesh")
-    for person in listed.people:
-        table.add_row(
+    rows = [
+        (
             person.name if person.confirmed else f"{person.name} (not sure)",
-            escape(str(person.file)),
             str(person.frames),
             clock(person.first),
             clock(person.last),
             f"{person.size:.0f} px",
             str(person.unmeshed or "–"),
+            str(person.file),
         )
-    talk.show(table)
+        for person in listed.people
+    ]
+    talk.show_lines(("person", "frames", "from", "to", "height", "without mesh", "file"), rows)
     if not listed.people:
         talk.say("[yellow]No face was found.[/] Check the pictures: what is not found is not changed.")
     for reason in listed.failed.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,13 +51,13 @@ def reproduce_command(options: ReproduceCommand) -> None:
     from ksame.papers.experiment import FAST, FULL, Task
     from ksame.papers.figures import require_matplotlib
     from ksame.papers.report import PAGE, require_own, write_reproduction
-    from ksame.papers.run import MOST_JOBS, PAPERS, load_paper, run_experiments
+    from ksame.papers.run import MAX_JOBS, PAPERS, load_paper, run_experiments
     from ksame.utility import require_classifiers
 
     if options.faces is None and options.layout != "auto":
         raise UsageError("--layout says how --faces is laid out; add --faces.")
     seed_number("reproduce", options.seed)
-    whole_number("jobs", "reproduce", options.jobs, 0, MOST_JOBS)
+    whole_number("jobs", "reproduce", options.jobs, 0, MAX_JOBS)
     chosen = [load_paper(name) for name in (PAPERS if options.paper == "all" else (options.paper,))]
     require_own(options.output)
     require_matplotlib()
@@ -83,7 +83,7 @@ def reproduce_command(options: ReproduceCommand) -> None:
     if data.real:
         talk.warn_of_secret(f"{options.output} shows people who exist. Publish its numbers, not its pictures.")
     if options.as_json:
-        talk.emit([claim.as_dict() for claim in judged])
+        talk.emit([asdict(claim) for claim in judged])
     else:
         _describe(judged)
     talk.say(f"report   {escape(str(options.output / PAGE))}")

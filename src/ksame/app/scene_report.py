@@ -36,9 +36,9 @@ def _people(result: JobResult, done: FileResult, *, instead: bool | None, treatm
 
 def _there(result: JobResult, done: FileResult, *, sure: bool) -> list[str]:
     """Return who was found in a file, also if the tracks no longer have them: people, or what is perhaps nobody."""
-    found = {name: name not in result.people.unconfirmed for name in done.people}
-    found |= {shown.person: shown.confirmed for shown in done.shown}
-    return [name for name in sorted(found, key=in_order) if found[name] is sure]
+    confirmed = {name: name not in result.people.unconfirmed for name in done.people}
+    confirmed |= {shown.person: shown.confirmed for shown in done.shown}
+    return [name for name in sorted(confirmed, key=in_order) if confirmed[name] is sure]
 
 
 def _in_order(release: MediaRelease, media: Sequence[str]) -> list[FileResult]:
@@ -94,7 +94,7 @@ def for_machines(release: MediaRelease, media: Sequence[str] = ()) -> dict[str, 
 def show(release: MediaRelease, media: Sequence[str] = ()) -> None:
     """Print the summary; ``media`` are the files as they were named."""
     result, places = release.result, release.paths
-    talk.console.print(_table(release, media))
+    talk.say_table(_table(release, media))
     for words in (*_what_became(release.certificate.counts), *_protection(result)):
         talk.say(words)
     risks = [(escape(_name(done, release)), risk) for done in release.files for risk in done.at_risk]

@@ -6,7 +6,7 @@ import errno
 import functools
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
@@ -35,6 +35,7 @@ _listener: Listener | None = None
 
 console = Console(stderr=True, soft_wrap=True)
 """For messages, warnings and progress bars."""
+_WIDE = 10_000  # columns, more than any table has
 
 
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
@@ -75,8 +76,11 @@ def plain(text: str) -> str:
     >>> print(plain("[red]\x1b[2J\udc80"))
     \[red]\x1b[2J\udc80
     """
-    shown = (c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
-    return escape("".join(shown))
+    return escape(_printable(text))
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 @contextmanager
@@ -153,9 +157,24 @@ def say(text: str) -> None:
     console.print(text)
 
 
-def show(table: Table) -> None:
-    """Print a table that was asked for."""
+def say_table(table: Table) -> None:
+    """Print a table for people; where there is no terminal, as wide as it is, so that no path is broken."""
+    Console(stderr=True, width=None if console.is_terminal else _WIDE).print(table)
+
+
+def show(table: Table, heading: str = "") -> None:
+    """Print a table that was asked for; a heading, such as a path, stays on one line."""
+    if heading:
+        typer.echo(_printable(heading))
     Console().print(table)
+
+
+def show_lines(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print columns without a frame; what stands last is never broken, so that a path there can be copied."""
+    lines = [headings, *([_printable(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def emit(data: Any) -> None:

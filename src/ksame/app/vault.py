@@ -81,30 +81,30 @@ def list_vault(vault: VaultFile, identity: IdentityFile = None, share: Shares = 
 
     Example: ksame vault list case.age --identity key.txt
     """
-    found = _read(vault)
-    entries = found.index.entries
+    sealed = _read(vault)
+    entries = sealed.index.entries
     told: dict[str, Any] = {
         "schema": "ksame/vault-list",
         "version": 1,
-        "release": found.index.release,
-        "root": found.root,
-        "recipients": found.index.recipients,
-        "keys": len(found.numbers("key")),
-        "films": len(found.numbers("film")),
+        "release": sealed.index.release,
+        "root": sealed.root,
+        "recipients": sealed.index.recipients,
+        "keys": len(sealed.numbers("key")),
+        "films": len(sealed.numbers("film")),
         "left_out": sum(not entry.size for entry in entries),
         "bytes": sum(entry.size for entry in entries),
-        "openings": len(found.log.openings),
-        "log_head": found.log.head,
+        "openings": len(sealed.log.openings),
+        "log_head": sealed.log.head,
     }
     if identity is not None or share:
-        told["people"] = _people(found, _identity(identity, share))
+        told["people"] = _people(sealed, _identity(identity, share))
     if as_json:
         talk.emit(told)
         return
-    table = Table("", "", title=talk.plain(str(vault)), show_header=False)
+    table = Table("", "", show_header=False)
     for name in ("release", "root", "recipients", "keys", "films", "left_out", "bytes", "openings", "log_head"):
         table.add_row(name.replace("_", " "), str(told[name]))
-    talk.show(table)
+    talk.show(table, str(vault))
     if "people" in told:
         people = Table("person", "became", "where", "films")
         for row in told["people"]:
@@ -158,21 +158,21 @@ def open_vault(
         raise UsageError("Name the file to write with -o.")
     _free(output)
     key = _identity(identity, share)
-    found = _read(vault)
+    sealed = _read(vault)
     if release is None and not person:
-        head = _open_table(found, key, output, reason)
+        head = _open_table(sealed, key, output, reason)
         talk.warn_of_secret(f"{output} tells who became whom. Keep it, or delete it.")
     elif release is None or not person:
         raise UsageError("To bring somebody back, name the released file and --person. See: ksame vault list.")
     else:
-        done = restore(found, key, person, release, output, note=reason, progress=talk.progress)
+        done = restore(sealed, key, person, release, output, note=reason, progress=talk.progress)
         head = done.head
         talk.say(
             f"[bold]{', '.join(done.people)}[/] brought back in {done.n_frames} frames of "
             f"[bold]{talk.plain(str(output))}[/]; all else is as released."
         )
         talk.warn_of_secret(f"{output} shows {', '.join(done.people)}. Keep it.")
-    talk.say(f"Opening {len(found.log.openings) + 1} is logged. Note its hash elsewhere: {head}")
+    talk.say(f"Opening {len(sealed.log.openings) + 1} is logged. Note its hash elsewhere: {head}")
 
 
 def _open_table(vault: Vault, key: Identity, output: Path, reason: str) -> str:
@@ -217,18 +217,18 @@ def rekey(
         _free(output)
     elif person:
         raise UsageError("A vault with one person is a copy. Name its file with -o.")
-    found = _read(vault)
+    sealed = _read(vault)
     keep = None
     if person:
         from ksame.scene.sealing.restore import entries_of
 
-        keep = entries_of(found, key, person)
+        keep = entries_of(sealed, key, person)
     else:
-        found.keys(key)
-    found = found.noted(action="grant" if person else "rekey", people=tuple(person or ()), key=key.recipient)
+        sealed.keys(key)
+    sealed = sealed.noted(action="grant" if person else "rekey", people=tuple(person or ()), key=key.recipient)
     with talk.working("writing"):
-        found.rewrapped(key, new, output or vault, keep)
-    talk.say(f"[bold]{talk.plain(str(output or vault))}[/] opens with {len(new.names)} keys. Logged: {found.log.head}")
+        sealed.rewrapped(key, new, output or vault, keep)
+    talk.say(f"[bold]{talk.plain(str(output or vault))}[/] opens with {len(new.names)} keys. Logged: {sealed.log.head}")
 
 
 @app.command()
@@ -252,13 +252,13 @@ def verify(
     from ksame.privacy.findings import Finding
 
     opener = _identity(identity, share) if identity is not None or share else None
-    found = _read(vault)
-    n = len(found.index.entries)
+    sealed = _read(vault)
+    n = len(sealed.index.entries)
     findings = [
         Finding("sealed pieces", True, f"{n} pieces, as their hashes say"),
-        Finding("log", True, f"{len(found.log.openings)} openings, in one chain that the vault has noted"),
+        Finding("log", True, f"{len(sealed.log.openings)} openings, in one chain that the vault has noted"),
     ]
-    findings += _release_findings(found, release, key) + _key_findings(found, opener)
+    findings += _release_findings(sealed, release, key) + _key_findings(sealed, opener)
     tell_findings(vault, findings, as_json=as_json)
 
 
@@ -275,9 +275,9 @@ def _release_findings(vault: Vault, release: Path | None, key: Path | None) -> l
     certificate, _ = read_certificate(certificate_of(release))
     named = certificate.vault is not None and certificate.vault.root == vault.root
     with talk.working("verifying the release"):
-        found = verify_release(release, key=None if key is None else load_public_key(key))
+        verified = verify_release(release, key=None if key is None else load_public_key(key))
     return [
-        *found,
+        *verified,
         Finding("release", certificate.digest == vault.index.release, "the digest in its certificate"),
         Finding("certificate", named, "it names this vault" if named else "it names another vault, or none"),
     ]

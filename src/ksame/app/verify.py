@@ -96,11 +96,11 @@ def tell_findings(what: Path, findings: Sequence[Finding], *, as_json: bool) -> 
             }
         )
     else:
-        table = Table("check", "result", "detail", title=talk.plain(str(what)))
+        table = Table("check", "result", "detail")
         words = {True: "[green]passed[/]", False: "[bold red]FAILED[/]", None: "[yellow]not judged[/]"}
         for finding in findings:
             table.add_row(finding.name, words[finding.passed], talk.plain(finding.detail))
-        talk.show(table)
+        talk.show(table, str(what))
         talk.say(f"[bold]{conclusion(findings)}[/]")
     if not good:
         raise typer.Exit(ExitCode.NOT_MET)
