@@ -32,6 +32,7 @@ from ksame.faces.faceset import quantise
 from ksame.models import BLENDSHAPES, FaceDetector, SFace
 from ksame.spaces.facemodel import FaceModel, face_model
 from ksame.spaces.facemodel.labels import genders
+from ksame.synthetic.expressions import EXPRESSIONS
 from ksame.synthetic.people import FIRST_OTHER, draw_people
 from ksame.synthetic.render import Painter, Shot
 
@@ -42,7 +43,7 @@ THRESHOLD = 0.363
 def embedded(model: FaceModel, codes: FloatArray, numbers: NDArray[np.intp]) -> FloatArray:
     """Paint codes, (n, n_codes), with the hair of the people numbered; embed those that are found."""
     people = replace(draw_people(model, numbers), codes=codes)
-    painted = Painter(model, (224, 176)).paint(people, [[Shot("neutral", "flat")]] * len(codes))
+    painted = Painter(model, (224, 176)).paint(people, [[Shot(EXPRESSIONS["neutral"])]] * len(codes))
     return _embedded(images[0] for images, _ in painted)
 
 

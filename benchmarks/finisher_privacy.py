@@ -18,8 +18,10 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from tools.make_surrogates import own_looks
 
-from ksame.heads import Head, Invention, Looks, Region, draw_surrogate, expression_of, invent, neutral_shape, taken_away
-from ksame.heads.surrogate import tone_of, toned
+from ksame.heads.drawing import Invention, Looks
+from ksame.heads.head import Head, Region, expression_of, neutral_shape
+from ksame.heads.invention import invent, taken_away
+from ksame.heads.surrogate import draw_surrogate, tone_of, toned
 from ksame.models import FaceDetector, FaceMesh, SFace, five_points
 from ksame.models.finisher import finisher
 from ksame.pictures import read_rgb

@@ -17,8 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ksame.heads import Head, Invention, draw_surrogate, expression_of, neutral_shape, taken_away
-from ksame.heads.invention import finish
+from ksame.heads.drawing import Invention
+from ksame.heads.head import Head, expression_of, neutral_shape
+from ksame.heads.invention import finish, taken_away
+from ksame.heads.surrogate import draw_surrogate
 from ksame.live import LiveConfig, Statistics, open_sink, open_source, run_live
 from ksame.models.finisher import Finisher
 from ksame.scene.media import open_media
