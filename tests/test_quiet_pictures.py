@@ -20,7 +20,7 @@ def look(path):
 
 
 def test_no_warning_is_lost_after_pictures_were_read_in_several_threads():
-    pictures = [SAMPLES / "f00.jpg", SAMPLES / "m12.jpg"] * 20
+    pictures = [SAMPLES / "f99.jpg", SAMPLES / "m12.jpg"] * 20
     for _ in range(5):
         with warnings.catch_warnings():
             warnings.simplefilter("always")

@@ -34,7 +34,7 @@ def memory(tmp_path, monkeypatch):
     system = fsspec.filesystem("memory")
     system.store.clear()
     system.pseudo_dirs[:] = [""]
-    for name in ("f00.jpg", "m12.jpg"):
+    for name in ("f99.jpg", "m12.jpg"):
         system.pipe(f"/in/album/{name}", (SAMPLES / name).read_bytes())
     yield system
     system.store.clear()
@@ -53,7 +53,7 @@ def test_a_folder_at_a_url_becomes_a_release_at_a_url(memory, tmp_path):
     assert contents(memory, "/out/safe") == {path.name: path.read_bytes() for path in (tmp_path / "safe").iterdir()}
     assert {path.name for path in tmp_path.iterdir()} - {"state"} == {"album", "safe"}, "no copies are left"
     assert sorted(release.name(file.source) for file in release.files) == [
-        "memory:///in/album/f00.jpg",
+        "memory:///in/album/f99.jpg",
         "memory:///in/album/m12.jpg",
     ]
     assert release.name(release.paths.certificate) == "memory://out/safe/certificate.json"
@@ -98,13 +98,13 @@ def test_a_failed_upload_leaves_nothing_half_written_and_goes_on(memory, tmp_pat
 
 
 def test_one_file_at_a_url_and_a_manifest(memory, run, tmp_path):  # noqa: F811
-    words = ("deidentify", "memory://in/album/f00.jpg", "-o", "memory://out/safe.jpg", "-m", "fill")
+    words = ("deidentify", "memory://in/album/f99.jpg", "-o", "memory://out/safe.jpg", "-m", "fill")
     result = run(*words, "--manifest", tmp_path / "job.json", "--json", code=0)
     assert set(contents(memory, "/out")) == {"safe.jpg", "safe.certificate.json"}
     assert json.loads(result.stdout)["files"][0]["output"] == "memory://out/safe.jpg"
     job = json.loads((tmp_path / "job.json").read_text())
     assert job["files"] == [
-        {"source": "memory:///in/album/f00.jpg", "output": "memory://out/safe.jpg", "state": "done", "reason": ""}
+        {"source": "memory:///in/album/f99.jpg", "output": "memory://out/safe.jpg", "state": "done", "reason": ""}
     ]
     assert "exists. Choose another place" in run(*words, code=2).output.replace("\n", " ")
 
@@ -132,7 +132,7 @@ def test_urls_that_lead_nowhere_are_named(memory, tmp_path):
         staged(["a"], "memory://b/c", force=True),
     ):
         pass
-    memory.store["/in/odd/../../../escaped.jpg"] = memory.store["/in/album/f00.jpg"]
+    memory.store["/in/odd/../../../escaped.jpg"] = memory.store["/in/album/f99.jpg"]
     with pytest.raises(InputError, match="would lie outside the folder"):
         ksame.deidentify_media("memory://in/odd", tmp_path / "out", config=FILL)
     assert not list(tmp_path.glob(".*"))
@@ -173,7 +173,7 @@ def bucket(tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore")  # of the client of S3
 def test_s3(bucket, tmp_path):
-    bucket.pipe("private/in/f00.jpg", (SAMPLES / "f00.jpg").read_bytes())
+    bucket.pipe("private/in/f99.jpg", (SAMPLES / "f99.jpg").read_bytes())
     ksame.deidentify_media("s3://private/in", "s3://private/out/safe", config=FILL)
     bucket.invalidate_cache()
     assert sorted(bucket.find("private/out")) == ["private/out/safe/000001.jpg", "private/out/safe/certificate.json"]

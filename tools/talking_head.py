@@ -14,7 +14,7 @@ from ksame.errors import OutputError, parameter_error
 from ksame.spaces.facemodel import face_model
 from ksame.synthetic.expressions import NEUTRAL, Expression
 from ksame.synthetic.people import draw_people, pick_people
-from ksame.synthetic.render import Moment, Painter
+from ksame.synthetic.render import Painter, Shot
 
 RATE = 25
 """Frames per second."""
@@ -53,7 +53,7 @@ def talking_head(
         yield np.rint(picture * 255).clip(0, 255).astype(np.uint8)
 
 
-def _moments(n_frames: int, seed: int) -> Iterator[Moment]:
+def _moments(n_frames: int, seed: int) -> Iterator[Shot]:
     rng = np.random.default_rng((seed, 1))
     time = np.arange(n_frames) / RATE
     jaw, blink = speech(time, seed), _blinks(time, rng)
@@ -67,7 +67,8 @@ def _moments(n_frames: int, seed: int) -> Iterator[Moment]:
         attributes = {name: NEUTRAL[name] + smile[i] * (value - NEUTRAL[name]) for name, value in _SMILE.items()}
         movements = {"jaw": float(jaw[i]), "narrow": float(narrow[i]), "lids": float(_LIDS * blink[i])}
         face = Expression(attributes, movements, lips_part=bool(jaw[i] > 0.004), teeth=float(0.35 * jaw[i]))
-        yield Moment(face, (float(yaw[i]), float(pitch[i]), float(roll[i])), grain=int(rng.integers(1 << 12)))
+        turn = (float(yaw[i]), float(pitch[i]), float(roll[i]))
+        yield Shot(face, turn=turn, grain=int(rng.integers(1 << 12)))
 
 
 def speech(time: FloatArray, seed: int) -> FloatArray:

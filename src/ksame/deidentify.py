@@ -10,15 +10,7 @@ import numpy as np
 
 from ksame.arrays import FloatArray
 from ksame.draft import Draft, protect
-from ksame.errors import (
-    GuaranteeError,
-    InputError,
-    KsameWarning,
-    PrivacyWarning,
-    TooFewError,
-    UsageError,
-    seed_number,
-)
+from ksame.errors import GuaranteeError, InputError, KsameWarning, PrivacyWarning, TooFewError, UsageError, seed_number
 from ksame.faces.duplicates import Names, one_name_each
 from ksame.faces.faceset import FaceSet, quantise
 from ksame.methods.base import Problem
@@ -225,7 +217,7 @@ def pose(faces: FaceSet, recipe: Recipe, reference: FaceSet | None) -> tuple[Pro
         landmarks=faces.landmarks,
         reference=None if reference is None else FaceModels(space.encode(reference), reference.subjects),
         distance_codes=None if distances is None else distances.encode(faces),
-        stranger=space.draw_person if isinstance(space, FaceModelSpace) else None,
+        draw_person=space.draw_person if isinstance(space, FaceModelSpace) else None,
         written=lambda codes: _written(space, codes),
     )
     return problem, space

@@ -58,16 +58,16 @@ class Spec:
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of its values."""
-        found: dict[str, Any] = {"type": _JSON[self.kind], "description": self.help}
+        schema: dict[str, Any] = {"type": _JSON[self.kind], "description": self.help}
         if self.default is None:
-            found["type"] = [_JSON[self.kind], "null"]
+            schema["type"] = [_JSON[self.kind], "null"]
         if self.choices:
-            found["enum"] = list(self.choices)
+            schema["enum"] = list(self.choices)
         if self.low is not None:
-            found["exclusiveMinimum" if self.above else "minimum"] = self.low
+            schema["exclusiveMinimum" if self.above else "minimum"] = self.low
         if self.high is not None:
-            found["exclusiveMaximum" if self.below else "maximum"] = self.high
-        return found
+            schema["exclusiveMaximum" if self.below else "maximum"] = self.high
+        return schema
 
 
 def parameter(default: Any, help: str, **rules: Any) -> Any:
@@ -94,21 +94,21 @@ class Parameters:
 
     def params(self) -> dict[str, Any]:
         """Return the public parameters, ready for JSON."""
-        found = {}
+        values = {}
         for spec in specs(type(self)).values():
             value = getattr(self, spec.name)
             if spec.public and not (spec.quiet and value == spec.default):
-                found[spec.name] = value.name if spec.method else value
-        return found
+                values[spec.name] = value.name if spec.method else value
+        return values
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; with ``deep`` also those of parameters, as ``method__k``."""
-        found = {name: getattr(self, name) for name in self._names()}
+        values = {name: getattr(self, name) for name in self._names()}
         if deep:
-            for name, value in list(found.items()):
+            for name, value in list(values.items()):
                 if isinstance(value, Parameters):
-                    found.update({f"{name}__{key}": inner for key, inner in value.get_params().items()})
-        return found
+                    values.update({f"{name}__{key}": inner for key, inner in value.get_params().items()})
+        return values
 
     def set_params(self: Self, **params: Any) -> Self:
         """Return the same with some parameters changed, and with nothing learned."""

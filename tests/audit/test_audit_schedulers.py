@@ -28,7 +28,7 @@ def album(tmp_path_factory):
     folder = tmp_path_factory.mktemp("album")
     for side in ("before", "after"):
         (folder / side).mkdir()
-    for name in ("f00", "f38", "m12"):
+    for name in ("f99", "f38", "m12"):
         with Image.open(str(SAMPLES / f"{name}.jpg")) as picture:
             picture.save(folder / "before" / f"{name}.png")
             picture.filter(ImageFilter.GaussianBlur(2)).save(folder / "after" / f"{name}.png")

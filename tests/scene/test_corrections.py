@@ -107,10 +107,10 @@ def test_what_cannot_be_is_refused(tracks, change, reason):
 def photographs(tmp_path_factory):
     """Three photographs of two people: one of them twice."""
     folder = tmp_path_factory.mktemp("photographs")
-    for name in ("f00.jpg", "m12.jpg"):
+    for name in ("f99.jpg", "m12.jpg"):
         (folder / name).write_bytes((files("ksame.data") / "samples" / name).read_bytes())
-    picture = Image.open(folder / "f00.jpg")
-    picture.crop((4, 4, *picture.size)).save(folder / "f00-again.jpg")
+    picture = Image.open(folder / "f99.jpg")
+    picture.crop((4, 4, *picture.size)).save(folder / "f99-again.jpg")
     return folder
 
 
@@ -126,13 +126,13 @@ def test_tracks_of_several_files_lie_in_a_folder(photographs, tmp_path):
     plain = run(photographs, tmp_path / "plain")
     tracked = run(photographs, tmp_path / "tracked", tmp_path / "tracks")
     assert sorted(path.name for path in (tmp_path / "tracks").iterdir()) == [
-        "f00-again.jpg.json",
-        "f00.jpg.json",
+        "f99-again.jpg.json",
+        "f99.jpg.json",
         "m12.jpg.json",
     ]
     assert tracked.result.people.ordered == plain.result.people.ordered == ("P1", "P2")
     again = run(photographs, tmp_path / "again", tmp_path / "tracks")
-    for name in ("f00.jpg", "m12.jpg", "f00-again.jpg"):
+    for name in ("f99.jpg", "m12.jpg", "f99-again.jpg"):
         assert sha256_of(tmp_path / "again" / name) == sha256_of(tmp_path / "tracked" / name)
     assert again.exit_code is ExitCode.DONE
 
@@ -140,14 +140,14 @@ def test_tracks_of_several_files_lie_in_a_folder(photographs, tmp_path):
 def test_the_names_in_the_folder_say_who_is_who(photographs, tmp_path):
     folder = tmp_path / "tracks"
     run(photographs, tmp_path / "first", folder)
-    path = folder / "f00-again.jpg.json"
+    path = folder / "f99-again.jpg.json"
     write_tracks(renamed(read_tracks(path), dict.fromkeys(("P1", "P2"), "guest")), path)
     with pytest.warns(PrivacyWarning, match="guest"):
         release = run(photographs, tmp_path / "out", folder, ksame.JobConfig(method="fill", keep=("guest",)))
     assert release.result.people.ordered == ("P1", "P2", "guest")
-    assert sha256_of(tmp_path / "out" / "f00.jpg") != sha256_of(photographs / "f00.jpg")
-    same = np.asarray(Image.open(tmp_path / "out" / "f00-again.jpg"))
-    assert np.abs(same.astype(int) - np.asarray(Image.open(photographs / "f00-again.jpg"))).mean() < 3
+    assert sha256_of(tmp_path / "out" / "f99.jpg") != sha256_of(photographs / "f99.jpg")
+    same = np.asarray(Image.open(tmp_path / "out" / "f99-again.jpg"))
+    assert np.abs(same.astype(int) - np.asarray(Image.open(photographs / "f99-again.jpg"))).mean() < 3
 
 
 def test_a_file_without_tracks_in_the_folder_is_left_out_and_named(photographs, tmp_path):

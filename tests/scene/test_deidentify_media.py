@@ -14,7 +14,7 @@ from scene.walkers import background
 @pytest.fixture(scope="module")
 def people(tmp_path_factory):
     folder = tmp_path_factory.mktemp("people")
-    for name in ("f00.jpg", "m12.jpg"):
+    for name in ("f99.jpg", "m12.jpg"):
         (folder / name).write_bytes((files("ksame.data") / "samples" / name).read_bytes())
     return folder
 
@@ -28,7 +28,7 @@ def test_a_folder_becomes_a_release_that_verifies(people, tmp_path):
         seed=1,
         on_progress=lambda what, done, total: seen.append((what, done, total)),
     )
-    assert {file.source.name for file in release.files} == {"f00.jpg", "m12.jpg"}
+    assert {file.source.name for file in release.files} == {"f99.jpg", "m12.jpg"}
     assert release.certificate.counts.masked == 2
     assert release.exit_code is ExitCode.DONE
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [

@@ -53,7 +53,7 @@ def cluster():
 def originals(tmp_path_factory):
     """Two photographs and a clip of six frames."""
     folder = tmp_path_factory.mktemp("originals")
-    for name in ("f00.jpg", "m12.jpg"):
+    for name in ("f99.jpg", "m12.jpg"):
         with Image.open(str(SAMPLES / name)) as picture:
             picture.resize((240, 240)).save(folder / name)
     with av.open(str(SAMPLES / "two-people.mp4")) as film, av.open(str(folder / "clip.mp4"), "w") as clip:
@@ -260,7 +260,7 @@ def test_a_file_that_fails_while_it_is_written_is_left_out_and_hides_nobody(orig
     monkeypatch.setattr("ksame.scene.job.write_file", fails_for_one)
     release = deidentify(originals, tmp_path / "out")
     assert [path.name for path in release.failed] == ["m12.jpg"]
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["certificate.json", "clip.mp4", "f00.jpg"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["certificate.json", "clip.mp4", "f99.jpg"]
     counts, before = release.certificate.counts, whole.certificate.counts
     assert counts.people < before.people
     assert counts.unreadable == 1
@@ -269,7 +269,7 @@ def test_a_file_that_fails_while_it_is_written_is_left_out_and_hides_nobody(orig
 
 def test_what_is_sent_back_is_small(tmp_path):
     """Views have a few hundred pixels, however large the picture is."""
-    with Image.open(str(SAMPLES / "f00.jpg")) as picture:
+    with Image.open(str(SAMPLES / "f99.jpg")) as picture:
         picture.resize((2400, 2400)).save(tmp_path / "large.png")
     job = Job([(tmp_path / "large.png", tmp_path / "out.png")], tmp_path / "work", JobConfig(), seed=1)
     sent = []

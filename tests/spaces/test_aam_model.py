@@ -32,7 +32,7 @@ def test_complete_modes_reconstruct_exactly(faces, full):
     images, landmarks = faces
     for image, points in zip(images, landmarks, strict=True):
         params = full.params_from_landmarks(image, points)
-        texture, shape = full.synthesise(params)
+        texture, shape = full.texture(params.texture), full.points(params)
         np.testing.assert_allclose(shape, points, atol=1e-6)
         np.testing.assert_allclose(texture, full.warp.sample(image, points), atol=1e-4)
 
@@ -75,20 +75,6 @@ def test_render_paints_the_face_on_a_plain_ground(faces, full):
     inside = full.warp.from_base(full.mean_texture, points, size)[1]
     assert np.abs(picture - image)[inside].mean() < 0.01
     assert (picture[~inside] == 0.25).all()
-
-
-def test_render_into_changes_only_the_face(faces, full):
-    image, points = faces[0][0], faces[1][0]
-    before = image.copy()
-    params = full.params_from_landmarks(*(a[1] for a in faces))
-    other = Params(params.shape, params.texture, full.shape_params(points)[1])
-    covered = full.warp.from_base(full.mean_texture, full.points(other), image.shape[:2])[1]
-    hard = full.render_into(image, other)
-    soft = full.render_into(image, other, feather=6)
-    assert (hard[~covered] == image[~covered]).all()
-    assert (soft[~covered] == image[~covered]).all()
-    assert np.abs(hard - image)[covered].mean() > np.abs(soft - image)[covered].mean() > 0
-    np.testing.assert_array_equal(image, before)
 
 
 def test_eight_bits_and_floats_give_the_same_model_input(faces, full):
@@ -141,7 +127,5 @@ def test_wrong_landmarks_or_channels_for_the_model(faces, full):
         full.shape_params(faces[1][0][:5])
     with pytest.raises(InputError, match="Expected an image"):
         full.params_from_landmarks(faces[0][0][..., :1], faces[1][0])
-    with pytest.raises(UsageError, match="feather"):
-        full.render_into(faces[0][0], full.params_from_landmarks(faces[0][0], faces[1][0]), feather=-1)
     with pytest.raises(UsageError, match="texture"):
         full.truncated(texture=1000)

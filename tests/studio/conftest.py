@@ -97,7 +97,7 @@ def api(server, access):
 def media(tmp_path_factory):
     """A short film of two people, and photographs, of people who do not exist."""
     folder = tmp_path_factory.mktemp("media")
-    for name in ("two-people.mp4", "f00.jpg", "m12.jpg", "m25.jpg"):
+    for name in ("two-people.mp4", "f99.jpg", "m12.jpg", "m25.jpg"):
         (folder / name).write_bytes((SAMPLES / name).read_bytes())
     return folder
 

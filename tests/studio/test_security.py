@@ -156,7 +156,7 @@ def test_a_stream_over_the_limit_is_cut_off_and_nothing_stays(root):
 
 def test_originals_are_deleted_when_asked_and_with_the_project(api, root, media):
     trial = api.begin("scene")
-    for name in ("m12.jpg", "f00.jpg"):
+    for name in ("m12.jpg", "f99.jpg"):
         trial.add(media / name)
     trial("DELETE", "/files/1", 204, params={"role": "media"})
     assert tree(root) == {f"{trial.project}/project.json", f"{trial.project}/media/000002.jpg"}
@@ -182,10 +182,10 @@ def test_a_vanished_or_broken_folder_is_told_and_no_server_error(api, root, medi
     folder = root / trial.project
     (folder / "media").rename(folder / "elsewhere")
     (folder / "media").write_text("a file where a folder was")
-    assert "cannot be" in trial.add(media / "f00.jpg", expect=409)["detail"]
+    assert "cannot be" in trial.add(media / "f99.jpg", expect=409)["detail"]
     folder.rename(root / "moved")
     assert "no such project" in trial("GET", "", 404)["detail"]
-    assert trial.add(media / "f00.jpg", expect=404)
+    assert trial.add(media / "f99.jpg", expect=404)
     assert trial.start("find", 404)
     (root / "moved").rename(folder)
     root.rename(root.with_name("unplugged"))

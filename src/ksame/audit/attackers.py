@@ -39,12 +39,12 @@ RESTORED = "restored="
 
 def known() -> Registry[Attacker]:
     """Return all attackers by name: those on pixels, and every recogniser of the package."""
-    found: Registry[Attacker] = Registry("attacker")
+    attackers: Registry[Attacker] = Registry("attacker")
     for each in ON_PIXELS.values():
-        found.add(each)
+        attackers.add(each)
     for entry in RECOGNISERS.values():
-        found.add(Attacker(entry.name, WHOLE, _embedding(entry.build)))
-    return found
+        attackers.add(Attacker(entry.name, WHOLE, _embedding(entry.build)))
+    return attackers
 
 
 def _embedding(build: Callable[[], Network]) -> Callable[[], Recogniser]:

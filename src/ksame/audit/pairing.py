@@ -115,8 +115,8 @@ def _joined(
     complete: bool,
 ) -> AuditInput:
     by_name, released = {p.name: p for p in before}, {p.name: p for p in after}
-    found = [(by_name[first], released[second]) for first, second in linked]
-    pairs = tuple(Pair(original, replace(after, subject=original.subject)) for original, after in found)
+    matched = [(by_name[first], released[second]) for first, second in linked]
+    pairs = tuple(Pair(original, replace(after, subject=original.subject)) for original, after in matched)
     used, shown = {first for first, _ in linked}, {second for _, second in linked}
     lone, reason = [p.name for p in after if p.name not in shown], "no original belongs to it"
     not_paired = [NotJudged(name=name, side="released", reason=reason) for name in lone]

@@ -109,13 +109,13 @@ def crop_pairs(
     if pictures.further:
         what = "detecting faces of further originals"
         more = scheduler.map(partial(_crop_further, cropping), pictures.further, what, progress=progress)
-        for image, found in zip(pictures.further, more, strict=True):
-            if isinstance(found, InputError):
-                faces.not_judged.append(NotJudged(name=image.name, side="original", reason=str(found)))
-            elif isinstance(found, NotJudged):
-                faces.not_judged.append(found)
-            elif not found.empty:
-                faces.further.append((image, found))
+        for image, crop in zip(pictures.further, more, strict=True):
+            if isinstance(crop, InputError):
+                faces.not_judged.append(NotJudged(name=image.name, side="original", reason=str(crop)))
+            elif isinstance(crop, NotJudged):
+                faces.not_judged.append(crop)
+            elif not crop.empty:
+                faces.further.append((image, crop))
     _require_two_people(pictures, faces)
     return faces
 

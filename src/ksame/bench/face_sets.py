@@ -114,9 +114,9 @@ def eigenfaces(settings: Settings) -> Iterator[Comparison]:
     rows, seen_rows = (p.reshape(len(p), -1) / 255.0 for p in (training, probes))
 
     def agreement(own: Eigenfaces, nearest: Any, distances: Any) -> dict[str, float]:
-        found = own.distances(seen, faces)
-        gap = np.abs(255.0 * found.min(axis=1) / np.asarray(distances) - 1).max()
-        return {"same neighbour": float((found.argmin(axis=1) == nearest).mean()), "largest difference": float(gap)}
+        measured = own.distances(seen, faces)
+        gap = np.abs(255.0 * measured.min(axis=1) / np.asarray(distances) - 1).max()
+        return {"same neighbour": float((measured.argmin(axis=1) == nearest).mean()), "largest difference": float(gap)}
 
     def against_sklearn(own: Eigenfaces, pca: Any) -> dict[str, float]:
         gaps = pca.transform(seen_rows)[:, None] - pca.transform(rows)[None]
@@ -153,8 +153,8 @@ def appearance_model(settings: Settings) -> Iterator[Comparison]:
     def error(own: list[FloatArray], other: list[FloatArray]) -> dict[str, float]:
         widths = [np.ptp(truth[:, 0]) for _, truth in shown]
         gaps = [
-            float(np.mean([np.abs(f - t).mean() / w for f, (_, t), w in zip(found, shown, widths, strict=True)]))
-            for found in (own, other)
+            float(np.mean([np.abs(f - t).mean() / w for f, (_, t), w in zip(fitted, shown, widths, strict=True)]))
+            for fitted in (own, other)
         ]
         return {"error": gaps[0], "yardstick's error": gaps[1]}
 

@@ -100,7 +100,7 @@ def process(words: Sequence[str]) -> Timed[float]:
 
 
 def tree_memory(root: int) -> float:
-    """Return the resident memory of a process and all that it started, in MB; shared pages count once a process."""
+    """Return the resident memory of a process and all that it started, in MB; shared pages count once per process."""
     children: dict[int, list[int]] = {}
     sizes: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*"):

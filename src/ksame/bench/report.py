@@ -71,9 +71,9 @@ _PAGE = """\
 # Speed beside yardsticks
 
 Written by `{command}`. Every row ran both sides in turns, in one run, on people who do not exist. *Times as fast* is
-the yardstick's time by that of ksame: below 1 the yardstick is faster. Ratios differ by machine and by what else it
-does, so measure on your own; *by CPU time* counts the processor time of all threads and processes, which other
-programs disturb less.
+the yardstick's time divided by that of ksame: below 1 the yardstick is faster. Ratios differ by machine and by what
+else it does, so measure on your own; *by CPU time* counts the processor time of all threads and processes, which
+other programs disturb less.
 
 {system}, {processor}, {cores} cores, load {load} at the start, {blas_threads} BLAS threads. {versions}.
 

@@ -61,18 +61,8 @@ def _near(ours: FloatArray, theirs: FloatArray) -> Iterator[tuple[int, int]]:
 def one_name_each(faces: FaceSet, names: Names, *, settled: Collection[str] = ()) -> tuple[FaceSet, tuple[str, ...]]:
     """Return the faces with one name for each person, and privacy warnings.
 
-    Parameters
-    ----------
-    faces : FaceSet
-    names : {"refuse", "merge", "keep"}
-        What to do with names that share a photograph: an error that lists them, one person, or as they are.
-    settled : collection of str
-        Subjects whose names stay, since they are in an earlier release; pairs of two of them are left alone.
-
-    Raises
-    ------
-    InputError
-        When photographs stand under two names and that is refused.
+    Names that share a photograph are an InputError that lists them, become one person, or are kept as they are.
+    Subjects in ``settled`` keep their names, since they are in an earlier release; pairs of two of them are left alone.
     """
     kept, who = set(settled), faces.subjects
     pairs = [(i, j) for i, j in look_alikes(faces) if not (who[i] in kept and who[j] in kept)]

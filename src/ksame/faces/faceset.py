@@ -156,14 +156,7 @@ def quantise(images: ArrayLike) -> ByteArray:
 
 
 def subject_means(codes: FloatArray, subjects: Sequence[Any] | NDArray[Any]) -> tuple[FloatArray, NDArray[Any]]:
-    """Average the rows of each subject.
-
-    Returns
-    -------
-    means : ndarray of shape (n_subjects, n_features)
-    who : ndarray of shape (n_subjects,)
-        The subjects, sorted, one for each row of ``means``.
-    """
+    """Return the mean row of each subject, (n_subjects, n_features), and the subjects, sorted, (n_subjects,)."""
     who, index = np.unique(np.asarray(subjects), return_inverse=True)
     if len(who) == len(codes):
         return scratch.take(codes, np.argsort(index, kind="stable")), who

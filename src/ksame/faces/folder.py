@@ -118,13 +118,9 @@ def read_each(
     scheduler: Scheduler | None = None,
     progress: Progress = silent,
 ) -> tuple[list[T], tuple[str, ...]]:
-    """Read the pictures, one after the other or as the scheduler has it, and keep what ``take`` makes of each.
+    """Read the pictures, one after the other or as the scheduler has it, and return what ``take`` makes of each.
 
-    Returns
-    -------
-    taken : list
-    unreadable : tuple of str
-        Why files could not be read; always empty without ``skip_unreadable``, when they raise together.
+    With ``skip_unreadable``, also why files could not be read; without it they raise together.
     """
     with nullcontext(scheduler) if scheduler else open_scheduler() as chosen:
         each = chosen.map(partial(_read, take), entries, "reading pictures", progress=progress)

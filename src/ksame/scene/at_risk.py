@@ -130,7 +130,7 @@ def from_csv(data: bytes) -> dict[str, list[AtRisk]]:
     >>> len(from_csv(table.encode())["a.mp4"][0])
     2
     """
-    found: dict[str, list[AtRisk]] = {}
+    risks: dict[str, list[AtRisk]] = {}
     try:
         rows = list(csv.reader(io.StringIO(data.decode("utf-8"), newline=""), strict=True))
         if not rows or tuple(rows[0]) != COLUMNS:
@@ -140,10 +140,10 @@ def from_csv(data: bytes) -> dict[str, list[AtRisk]]:
             risk = AtRisk(person, int(first), int(last), float(start), float(end), reason)
             if not 0 <= risk.first <= risk.last < _LONGEST:
                 raise ValueError(f"line {line}: frames {first} to {last}")
-            found.setdefault(name, []).append(risk)
+            risks.setdefault(name, []).append(risk)
     except (ValueError, csv.Error) as error:
         raise InputError(f"not a list of frames at risk ({error})") from error
-    return found
+    return risks
 
 
 @dataclass(frozen=True)

@@ -191,13 +191,15 @@ def _from_json(data: bytes) -> Iterator[_Row]:
     images = {image.id: image for image in coco.images}
     if len(images) != len(coco.images):
         raise InputError("two images have one id.")
-    for number, found in enumerate(coco.annotations):
+    for number, annotation in enumerate(coco.annotations):
         where = f"annotation {number + 1}"
-        if found.image_id not in images:
-            raise InputError(f"{where}: there is no image {found.image_id}.")
-        image = images[found.image_id]
+        if annotation.image_id not in images:
+            raise InputError(f"{where}: there is no image {annotation.image_id}.")
+        image = images[annotation.image_id]
         of_video = {"frame": image.frame_id}
-        yield _row(where, {"bbox": found.bbox} | ({"file": image.file_name} if image.frame_id is None else of_video))
+        yield _row(
+            where, {"bbox": annotation.bbox} | ({"file": image.file_name} if image.frame_id is None else of_video)
+        )
 
 
 def _row(where: str, given: Mapping[str, Any]) -> _Row:

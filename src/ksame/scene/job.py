@@ -152,8 +152,8 @@ def find_people(job: Job, *, progress: Progress = silent) -> tuple[list[tuple[Me
     files, failed = _open(job)
     store = Store.begin(job.work, [], "", 0, outputs=[], resume=False)
     with _running(job, store, files, failed, progress) as stages:
-        found = _track_all(stages, files)
-    tracked = [(file.media, stages.tracks(file)) for file in files if file.number in found]
+        by_number = _track_all(stages, files)
+    tracked = [(file.media, stages.tracks(file)) for file in files if file.number in by_number]
     return tracked, stages.people([tracks for _, tracks in tracked]), failed
 
 
@@ -275,8 +275,8 @@ def _track_all(run: _Run, files: Sequence[JobFile]) -> dict[int, Tracks]:
 
     Their meshes stay in the store: those of thousands of files would fill the memory.
     """
-    found = run.used(files, run.map(track_file, files, "detecting faces"))
-    tracked = [file for file in files if file.number in found]
+    usable = run.used(files, run.map(track_file, files, "detecting faces"))
+    tracked = [file for file in files if file.number in usable]
     tracks = {file.number: run.tracks(file).without_meshes() for file in tracked}
     if run.job.tracks is None:
         return tracks

@@ -1,4 +1,4 @@
-"""What a face space is."""
+"""What a face space is, and what ours share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ksame.arrays import FloatArray
 from ksame.faces.faceset import FaceSet
+from ksame.parameters import Parameters
 
 
 @runtime_checkable
@@ -31,3 +32,15 @@ class FaceSpace(Protocol):
 
     def decode(self, codes: FloatArray) -> FloatArray:
         """Return images of shape (n, height, width, channels) for codes of shape (n, n_features), not yet clipped."""
+
+
+class Space(Parameters):
+    """A face space whose parameters are all public, and whose codes have no points."""
+
+    def params(self) -> dict[str, Any]:
+        """Return the public parameters, ready for JSON."""
+        return self.get_params()
+
+    def landmarks(self, codes: FloatArray) -> FloatArray | None:
+        """Return None: pixels have no points."""
+        return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +11,16 @@ from ksame import scratch
 from ksame.arrays import FloatArray
 from ksame.errors import InputError
 from ksame.faces.faceset import FaceSet
-from ksame.parameters import Parameters
+from ksame.spaces.base import Space
 
 
 @dataclass(frozen=True)
-class PixelSpace(Parameters):
+class PixelSpace(Space):
     """Registered pixels, row by row, as in Newton et al. (2005, Definition 2.2)."""
 
     shape_: tuple[int, int, int] | None = field(default=None, repr=False)
 
     name = "pixel"
-
-    def params(self) -> dict[str, Any]:
-        """Return the public parameters: none."""
-        return {}
 
     def fit(self, faces: FaceSet) -> PixelSpace:
         """Remember the image size."""
@@ -34,9 +29,6 @@ class PixelSpace(Parameters):
     def encode(self, faces: FaceSet) -> FloatArray:
         """Return codes of shape (n_faces, height * width * channels)."""
         return flatten(faces, self._shape())
-
-    def landmarks(self, codes: FloatArray) -> None:
-        """Return None: pixels have no points."""
 
     def decode(self, codes: FloatArray) -> FloatArray:
         """Return images of shape (n, height, width, channels)."""

@@ -58,8 +58,8 @@ class FaceModels:
             squares = cross_squared_distances(self.codes[some[rows]], self.codes[part])
             squares[self.subjects[some[rows], None] == self.subjects[None, part]] = np.inf
             nearest[rows] = np.minimum(nearest[rows], np.sqrt(squares.min(axis=1)))
-        found = nearest[np.isfinite(nearest)]
-        return float(np.median(found)) / 4.0 if len(found) else 0.0
+        finite = nearest[np.isfinite(nearest)]
+        return float(np.median(finite)) / 4.0 if len(finite) else 0.0
 
 
 def cross_squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -92,10 +92,10 @@ class Studio:
 
     def file(self, project: str, number: int) -> tuple[Project, StoredFile]:
         """Return a file of a project."""
-        found = self.projects.get(project)
-        for file in found.files:
+        current = self.projects.get(project)
+        for file in current.files:
             if file.number == number and file.role == "media":
-                return found, file
+                return current, file
         raise GoneError(f"There is no picture or recording {number} in this project.")
 
 
@@ -153,9 +153,9 @@ async def _disk(request: Request, error: Exception) -> Response:
 
 async def _misfit(request: Request, error: Exception) -> Response:
     """Say what does not fit the description, without repeating what was sent."""
-    found = error.errors() if isinstance(error, RequestValidationError) else []
-    where = (".".join(str(part)[:60] for part in each["loc"][1:]) for each in found)
-    said = "; ".join(f"{place}: {each['msg']}" for place, each in zip(where, found, strict=True))
+    errors = error.errors() if isinstance(error, RequestValidationError) else []
+    where = (".".join(str(part)[:60] for part in each["loc"][1:]) for each in errors)
+    said = "; ".join(f"{place}: {each['msg']}" for place, each in zip(where, errors, strict=True))
     return JSONResponse({"detail": said[:2000]}, 422)
 
 
@@ -184,8 +184,8 @@ def _add_projects(app: FastAPI) -> None:
     def change(studio: _Shared, project: _Id, change: Change) -> ProjectView:
         """Change its name, settings or what becomes of people."""
         changes = {name: getattr(change, name) for name in change.model_fields_set if getattr(change, name) is not None}
-        with studio.jobs.idle(project) as found:
-            check(found.model_copy(update=changes))
+        with studio.jobs.idle(project) as current:
+            check(current.model_copy(update=changes))
             return studio.view(studio.projects.change(project, **changes))
 
     @app.delete("/api/projects/{project}", status_code=204, responses=_ERRORS)
@@ -234,18 +234,18 @@ def _add_people(app: FastAPI) -> None:
     @app.get("/api/projects/{project}/people", responses=_ERRORS)
     def people(studio: _Shared, project: _Id) -> tuple[PersonView, ...]:
         """Return everyone who was found, with a timeline of each track."""
-        found = studio.projects.get(project)
+        current = studio.projects.get(project)
         if not studio.projects.found(project):
             return ()
-        return studio.looker.ask(looking.people, studio.projects.folder(project), found.files)
+        return studio.looker.ask(looking.people, studio.projects.folder(project), current.files)
 
     @app.post("/api/projects/{project}/corrections", responses=_ERRORS)
     def correct(studio: _Shared, project: _Id, wanted: Annotated[Correction, Body()]) -> ProjectView:
         """Merge people, split a track, draw a box, throw a track away, or take the last of these back."""
-        with studio.jobs.idle(project) as found:
-            names = studio.looker.ask(looking.correct, studio.projects.folder(project), found.files, wanted)
-            wishes = {name: wish for name, wish in found.wishes.items() if name in names}
-            another = tuple(name for name in found.another if name in names)
+        with studio.jobs.idle(project) as current:
+            names = studio.looker.ask(looking.correct, studio.projects.folder(project), current.files, wanted)
+            wishes = {name: wish for name, wish in current.wishes.items() if name in names}
+            another = tuple(name for name in current.another if name in names)
             return studio.view(studio.projects.change(project, wishes=wishes, another=another))
 
     @app.get(
@@ -284,9 +284,9 @@ def _add_people(app: FastAPI) -> None:
     )
     def after(studio: _Shared, project: _Id, number: _Int, frame: _Int) -> Response:
         """Return what becomes of a frame with the settings as they are."""
-        found, file = studio.file(project, number)
+        current, file = studio.file(project, number)
         studio.jobs.require_idle(project)
-        shown = studio.looker.ask(looking.frame_after, studio.projects.folder(project), found, file, frame)
+        shown = studio.looker.ask(looking.frame_after, studio.projects.folder(project), current, file, frame)
         return Response(shown, media_type="image/jpeg")
 
 
@@ -299,18 +299,18 @@ def _add_jobs(app: FastAPI) -> None:
         source: Annotated[int | None, Query(ge=0, le=1 << 30, description="The job that is audited.")] = None,
     ) -> Job:
         """Look for people, run, or audit what a job wrote."""
-        with studio.jobs.idle(project) as found:
-            check(found)
+        with studio.jobs.idle(project) as current:
+            check(current)
             if source is not None:
                 studio.jobs.get(project, source)
             if action == "find":
-                found = studio.projects.forget(project)
+                current = studio.projects.forget(project)
                 make_folder(studio.projects.folder(project) / TRACKS)
-            elif found.kind == "scene" and not studio.projects.found(project):
+            elif current.kind == "scene" and not studio.projects.found(project):
                 raise UsageError("Look for people first.")
-            if found.kind == "faces":
+            if current.kind == "faces":
                 studio.projects.write_labels(project)
-            return studio.jobs.start(found, action, source)
+            return studio.jobs.start(current, action, source)
 
     @app.get("/api/projects/{project}/jobs/{number}", responses=_ERRORS)
     def job(studio: _Shared, project: _Id, number: _Int) -> Job:

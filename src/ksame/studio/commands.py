@@ -139,9 +139,9 @@ def outputs(folder: Path) -> list[tuple[Path, bool, str]]:
     """
     out = folder / OUT
     published = sorted(path for path in out.rglob("*") if path.is_file())
-    found = [(folder / ZIP, True, "everything to publish, in one file")]
-    found += [(path, True, _about(path)) for path in published]
-    found += [
+    written = [(folder / ZIP, True, "everything to publish, in one file")]
+    written += [(path, True, _about(path)) for path in published]
+    written += [
         (folder / f"{OUT}.at-risk.csv", False, "frames to look at before publishing"),
         (folder / REPORT, False, "the audit's report; it shows originals"),
         (folder / "audit.json", False, "the audit's numbers"),
@@ -149,7 +149,7 @@ def outputs(folder: Path) -> list[tuple[Path, bool, str]]:
         (folder / LINKAGE, False, "who became whom; it undoes the work"),
         (folder / VAULT, False, "the vault; whoever has the secret key undoes the work with it"),
     ]
-    return [each for each in found if each[0].is_file()]
+    return [each for each in written if each[0].is_file()]
 
 
 def _about(path: Path) -> str:

@@ -128,22 +128,22 @@ def probe(file: StoredFile, path: Path) -> StoredFile:
 
 def people(folder: Path, files: tuple[StoredFile, ...]) -> tuple[PersonView, ...]:
     """Return everyone in all files, with their tracks; pictures of them are made where there are none yet."""
-    casts = _casts(folder, files)
-    _make_thumbs(folder, casts)
+    tracked = _all_tracks(folder, files)
+    _make_thumbs(folder, tracked)
     shown: dict[str, list[tuple[StoredFile, Track]]] = defaultdict(list)
-    for file, cast in casts:
-        for track in cast.tracks:
+    for file, tracks in tracked:
+        for track in tracks.tracks:
             shown[track.person].append((file, track))
     return tuple(_person(name, shown[name]) for name in sorted(shown, key=in_order))
 
 
 def faces_in(folder: Path, file: StoredFile, index: int) -> tuple[FaceBox, ...]:
     """Return where faces are in a frame."""
-    found = []
-    for face in _cast(folder, file).at(index):
+    boxes = []
+    for face in _tracks(folder, file).at(index):
         x, y, width, height = face.box
-        found.append(FaceBox(person=face.person, track=face.track, x=x, y=y, width=width, height=height))
-    return tuple(found)
+        boxes.append(FaceBox(person=face.person, track=face.track, x=x, y=y, width=width, height=height))
+    return tuple(boxes)
 
 
 def frame(folder: Path, file: StoredFile, index: int) -> bytes:
@@ -182,33 +182,35 @@ def correct(folder: Path, files: tuple[StoredFile, ...], wanted: Correction) -> 
             write_atomic(step / path.name, path.read_bytes(), private=True)
         for path, tracks in changed.items():
             write_tracks(tracks, path)
-    return tuple({person.name for _, cast in _casts(folder, files) for person in cast.people})
+    return tuple({person.name for _, tracks in _all_tracks(folder, files) for person in tracks.people})
 
 
 def _corrected(
     folder: Path, files: tuple[StoredFile, ...], wanted: Merge | Split | Draw | Discard
 ) -> dict[Path, Tracks]:
     """Return the tracks that a correction changes, by their files."""
-    casts = _casts(folder, files)
-    names = {person.name for _, cast in casts for person in cast.people}
+    tracked = _all_tracks(folder, files)
+    names = {person.name for _, tracks in tracked for person in tracks.people}
     if isinstance(wanted, Merge):
         for name in (wanted.person, wanted.into):
             if name not in names:
                 raise UsageError(f"There is no {name} here.")
         if wanted.person == wanted.into:
             raise UsageError(f"{wanted.person} is one person already.")
-        with_them = [(file, cast) for file, cast in casts if wanted.person in {each.name for each in cast.people}]
-        return {_tracks_of(folder, file): renamed(cast, {wanted.person: wanted.into}) for file, cast in with_them}
-    file, cast = next(((file, cast) for file, cast in casts if file.number == wanted.file), (None, None))
-    if file is None or cast is None:
+        with_them = [
+            (file, tracks) for file, tracks in tracked if wanted.person in {each.name for each in tracks.people}
+        ]
+        return {_tracks_of(folder, file): renamed(tracks, {wanted.person: wanted.into}) for file, tracks in with_them}
+    file, tracks = next(((file, tracks) for file, tracks in tracked if file.number == wanted.file), (None, None))
+    if file is None or tracks is None:
         raise UsageError("This file has no tracks. Look for people first.")
     new = next(f"P{i}" for i in range(1, len(names) + 2) if f"P{i}" not in names)
     if isinstance(wanted, Split):
-        made = split(cast, wanted.track, wanted.frame, wanted.person or new)
+        made = split(tracks, wanted.track, wanted.frame, wanted.person or new)
     elif isinstance(wanted, Draw):
-        made = draw(cast, (wanted.x, wanted.y, wanted.width, wanted.height), wanted.first, wanted.last, new)
+        made = draw(tracks, (wanted.x, wanted.y, wanted.width, wanted.height), wanted.first, wanted.last, new)
     else:
-        made = discard(cast, wanted.track)
+        made = discard(tracks, wanted.track)
     return {_tracks_of(folder, file): made}
 
 
@@ -216,11 +218,11 @@ def _tracks_of(folder: Path, file: StoredFile) -> Path:
     return folder / TRACKS / f"{file.stored_as}.json"
 
 
-def _casts(folder: Path, files: Iterable[StoredFile]) -> list[tuple[StoredFile, Tracks]]:
-    return [(file, _cast(folder, file)) for file in files if _tracks_of(folder, file).is_file()]
+def _all_tracks(folder: Path, files: Iterable[StoredFile]) -> list[tuple[StoredFile, Tracks]]:
+    return [(file, _tracks(folder, file)) for file in files if _tracks_of(folder, file).is_file()]
 
 
-def _cast(folder: Path, file: StoredFile) -> Tracks:
+def _tracks(folder: Path, file: StoredFile) -> Tracks:
     path = _tracks_of(folder, file)
     if not path.is_file():
         raise UsageError("This file has no tracks. Look for people first.")
@@ -267,12 +269,12 @@ def thumb(folder: Path, file: int, track: int, index: int) -> Path:
     return folder / THUMBS / f"{file}-{track}-{index}.jpg"
 
 
-def _make_thumbs(folder: Path, casts: list[tuple[StoredFile, Tracks]]) -> None:
+def _make_thumbs(folder: Path, tracked: list[tuple[StoredFile, Tracks]]) -> None:
     """Cut out what is to be shown of every track."""
     make_folder(folder / THUMBS)
-    for file, cast in casts:
+    for file, tracks in tracked:
         due: dict[int, list[Track]] = defaultdict(list)
-        for track in cast.tracks:
+        for track in tracks.tracks:
             for index in evenly(track, _THUMBS):
                 if not thumb(folder, file.number, track.number, index).exists():
                     due[index].append(track)

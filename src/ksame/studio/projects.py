@@ -58,13 +58,13 @@ class Projects:
             folders = [path for path in self.root.iterdir() if (path / STATE).is_file()]
         except OSError as error:
             raise OutputError(f"{self.root}: cannot be read ({error.strerror}). Is its disk still there?") from error
-        found = []
+        projects = []
         for folder in folders:
             try:
-                found.append(self.get(folder.name))
+                projects.append(self.get(folder.name))
             except KsameError:
                 continue
-        return sorted(found, key=lambda project: (project.created, project.id), reverse=True)
+        return sorted(projects, key=lambda project: (project.created, project.id), reverse=True)
 
     def folder(self, project: str) -> Path:
         """Return the folder of a project that is there."""
@@ -119,10 +119,10 @@ class Projects:
 
         ``name`` is what the browser calls it, perhaps with folders; it is kept to be shown, and never used on disk.
         """
-        found = self.get(project)
-        if role not in ROLES[found.kind]:
+        current = self.get(project)
+        if role not in ROLES[current.kind]:
             raise UsageError(f"A project of this kind takes no {role}.")
-        if len(found.files) >= _MAX_FILES:
+        if len(current.files) >= _MAX_FILES:
             raise UsageError(f"A project holds at most {_MAX_FILES} files.")
         shown = "".join(c if c.isprintable() else "?" for c in name.replace("\\", "/"))[-400:]
         suffix = PurePosixPath(shown).suffix.lower()
@@ -136,7 +136,7 @@ class Projects:
         with self._lock:
             number = self.get(project).next_number
             self.change(project, next_number=number + 1)
-        number = _partner(found, shown, role) or number
+        number = _partner(current, shown, role) or number
         file = StoredFile(number=number, name=shown, role=role, suffix=suffix, size=0)
         with atomic_path(folder / file.stored_as, private=True) as part, part.open("wb") as stream:
             yield file, part, stream
@@ -151,8 +151,8 @@ class Projects:
 
     def remove(self, project: str, role: Role | None = None, number: int | None = None) -> None:
         """Delete an original, or all of them, and what was made to look at them."""
-        found = self.get(project)
-        gone = [file for file in found.files if number is None or (file.role, file.number) == (role, number)]
+        current = self.get(project)
+        gone = [file for file in current.files if number is None or (file.role, file.number) == (role, number)]
         if number is not None and not gone:
             raise GoneError(f"There is no file {number} in this project.")
         folder = self.folder(project)
@@ -167,8 +167,8 @@ class Projects:
         """Delete what was found and wished: when people are found anew, a name may be somebody else."""
         for name in (TRACKS, UNDO, THUMBS, PREVIEW):
             _remove(self.folder(project) / name)
-        found = self.get(project)
-        return self.change(project, wishes={}, another=()) if found.wishes or found.another else found
+        current = self.get(project)
+        return self.change(project, wishes={}, another=()) if current.wishes or current.another else current
 
     def found(self, project: str) -> bool:
         """Tell whether people were looked for."""
@@ -176,9 +176,9 @@ class Projects:
 
     def write_labels(self, project: str) -> None:
         """Write ``labels.csv`` for a face set by the numbers of its files: from sub-folders, or the table uploaded."""
-        found, folder = self.get(project), self.folder(project)
-        faces = [file for file in found.files if file.role == "faces"]
-        table = next((folder / "labels" / file.stored_as for file in found.files if file.role == "labels"), None)
+        current, folder = self.get(project), self.folder(project)
+        faces = [file for file in current.files if file.role == "faces"]
+        table = next((folder / "labels" / file.stored_as for file in current.files if file.role == "labels"), None)
         rows = _from_folders(faces) if table is None else _from_table(faces, table)
         path = folder / "faces" / "labels.csv"
         if not rows:

@@ -121,8 +121,8 @@ def identity_in(data: bytes, name: str) -> Identity:
     lines = [line.strip() for line in data.decode("ascii", "replace").splitlines()]
     keys = [line for line in lines if line.startswith(_SECRET)]
     if len(keys) != 1:
-        found = "none" if not keys else f"{len(keys)}"
-        raise InputError(f"{name}: expected one secret key of age, a line AGE-SECRET-KEY-1…, found {found}; {_KEYGEN}.")
+        count = "none" if not keys else f"{len(keys)}"
+        raise InputError(f"{name}: expected one secret key of age, a line AGE-SECRET-KEY-1…, found {count}; {_KEYGEN}.")
     try:
         return Identity(keys[0])
     except InputError as error:

@@ -75,7 +75,7 @@ def verify(
     file = certificate_of(Path(path))
     certificate, data = read_certificate(file)
     there = _files_of(file, certificate)
-    found = [
+    findings = [
         check_signature(file, data, key),
         *check_files(certificate.files, there),
         check_digest(certificate.files, certificate.digest),
@@ -84,19 +84,19 @@ def verify(
     if isinstance(certificate, SceneCertificate):
         if originals is not None:
             raise UsageError("Only a release of faces can be compared with its originals.")
-        found += check_scenes(certificate, file)
-        scenes = _own(linkage, SceneLinkage, certificate.digest, found)
-        return found if scenes is None else [*found, *check_linked_scenes(certificate, scenes)]
+        findings += check_scenes(certificate, file)
+        scenes = _own(linkage, SceneLinkage, certificate.digest, findings)
+        return findings if scenes is None else [*findings, *check_linked_scenes(certificate, scenes)]
     release = Release(read_faces(file.parent, there), certificate)
-    found += check_faces(release, file.parent, there)
-    table = _own(linkage, Linkage, certificate.digest, found)
+    findings += check_faces(release, file.parent, there)
+    table = _own(linkage, Linkage, certificate.digest, findings)
     if table is not None:
-        found += check_linked_faces(release, table)
+        findings += check_linked_faces(release, table)
     if table is None or originals is None:
-        return found
-    if not passed(found):
-        return [*found, Finding("recomputed", None, "not tried: the certificate does not hold as it is")]
-    return [*found, *repeat(release, table, originals, provenance, reference)]
+        return findings
+    if not passed(findings):
+        return [*findings, Finding("recomputed", None, "not tried: the certificate does not hold as it is")]
+    return [*findings, *repeat(release, table, originals, provenance, reference)]
 
 
 def _check_vault(vault: VaultRecord) -> Finding:
@@ -105,12 +105,12 @@ def _check_vault(vault: VaultRecord) -> Finding:
     return check("vault", wrong, "there is one; see: ksame vault verify")
 
 
-def _own(linkage: LinkTable | None, kind: type[Table], digest: str, found: list[Finding]) -> Table | None:
+def _own(linkage: LinkTable | None, kind: type[Table], digest: str, findings: list[Finding]) -> Table | None:
     """Return a link table if it is that of the release; one of another release is added to what was found."""
     if linkage is None or isinstance(linkage, kind):
         if linkage is None or linkage.release_digest == digest:
             return linkage
-        found.append(Finding("linkage", False, "the link table belongs to another release"))
+        findings.append(Finding("linkage", False, "the link table belongs to another release"))
         return None
     raise InputError(f"The link table is not {kind.expected}, as the certificate asks for.")
 

@@ -34,14 +34,14 @@ FIGURES = frozenset(
 def check_faces(release: Release, folder: Path, hashes: dict[str, str]) -> list[Finding]:
     """Hold counts, pictures, method, figures, checks and words against one another and against the folder's files."""
     certificate = release.certificate
-    found = [_counts(release), _pictures(folder, release, hashes)]
+    findings = [_counts(release), _pictures(folder, release, hashes)]
     try:
         promise = certificate.promise.rebuild()
     except InputError as error:
-        return [*found, Finding("promise", False, str(error))]
+        return [*findings, Finding("promise", False, str(error))]
     done = certificate.checks == (Check.of(promise, series=certificate.series is not None),)
     return [
-        *found,
+        *findings,
         _method(certificate, promise),
         check("figures", _figures(release, promise), f"{len(certificate.figures)} as the faces allow"),
         Finding("checks", done, "as every release has" if done else "not those that every release has passed"),
@@ -169,9 +169,9 @@ def _label_figures(certificate: Certificate) -> list[str]:
         return [f"{name} is given, but no label was measured" for name in given]
     if len(given) < len(names):
         return [f"{name} is missing" for name in names if name not in given]
-    least, share, chance = (certificate.figures[name] for name in names)
-    fits = isinstance(least, int) and least >= 1 and 0 < chance <= share <= 1
-    return [] if fits else [f"labels cannot be {least} behind a face, {share:g} alike and {chance:g} by chance"]
+    smallest, share, chance = (certificate.figures[name] for name in names)
+    fits = isinstance(smallest, int) and smallest >= 1 and 0 < chance <= share <= 1
+    return [] if fits else [f"labels cannot be {smallest} behind a face, {share:g} alike and {chance:g} by chance"]
 
 
 def _group_figures(release: Release, promise: KAnonymity) -> list[str]:

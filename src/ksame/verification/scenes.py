@@ -37,7 +37,7 @@ from ksame.scene.render import Mask
 def check_scenes(certificate: SceneCertificate, path: Path) -> list[Finding]:
     """Hold method, counts, likeness and words of the certificate at a path against one another and the outputs."""
     method = _method(certificate)
-    found = [
+    findings = [
         check("method", method, f"{certificate.method.name}, as ksame has it"),
         check("counts", _counts(certificate), f"{certificate.counts.people} people, each treated once"),
         check("shared faces", _sharing(certificate), "as the counts allow"),
@@ -45,7 +45,7 @@ def check_scenes(certificate: SceneCertificate, path: Path) -> list[Finding]:
         check("frames", _miscounted_frames(path, certificate), "as many as certified"),
         _at_risk(path, certificate),
     ]
-    return found if method else [*found, check("words", _words(certificate), "as the numbers say")]
+    return findings if method else [*findings, check("words", _words(certificate), "as the numbers say")]
 
 
 def _method(certificate: SceneCertificate) -> list[str]:
@@ -194,10 +194,10 @@ def check_linked_scenes(certificate: SceneCertificate, linkage: SceneLinkage) ->
     known = {part for name in certificate.files for part in PurePosixPath(name).parts}
     if any(place.output not in known for person in linkage.people for place in person.places):
         wrong.append("somebody is in a file that is not certified")
-    found = [check("linkage", wrong, f"{len(sure)} people, as certified")]
+    findings = [check("linkage", wrong, f"{len(sure)} people, as certified")]
     if certificate.k_real is not None:
         groups = [(person.group, person.counts_as) for person in replaced if person.group is not None]
-        least = smallest_sharing(groups) if len(groups) == len(replaced) else 0
-        detail = f"{least or 0}, {certificate.k_real} certified"
-        found.append(Finding("people behind each face", least == certificate.k_real, detail))
-    return found
+        smallest = smallest_sharing(groups) if len(groups) == len(replaced) else 0
+        detail = f"{smallest or 0}, {certificate.k_real} certified"
+        findings.append(Finding("people behind each face", smallest == certificate.k_real, detail))
+    return findings

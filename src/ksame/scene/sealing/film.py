@@ -170,9 +170,9 @@ class FilmWriter:
     def _compare(self, decoded: Sequence[VideoFrame]) -> None:
         for frame in decoded:
             wanted, masks = self._pending.popleft()
-            for plane, found, mask in zip(wanted, _decoded(frame, self._format), masks, strict=True):
+            for plane, coded, mask in zip(wanted, _decoded(frame, self._format), masks, strict=True):
                 rows, columns = mask.shape
-                self._fixes.add(plane[:rows, :columns][mask], found[:rows, :columns][mask])
+                self._fixes.add(plane[:rows, :columns][mask], coded[:rows, :columns][mask])
 
     def finish(self) -> bytes:
         """Return the film."""
@@ -231,9 +231,9 @@ class Film:
         for row, frame in zip(packed, self._decoded(), strict=True):
             mask = mask ^ np.unpackbits(row, count=mask.size).reshape(coarse).astype(bool)
             planes = []
-            for shape, found in zip(shapes, _decoded(frame, self.head.pixel_format), strict=True):
+            for shape, coded in zip(shapes, _decoded(frame, self.head.pixel_format), strict=True):
                 part = window.slices(shape, size)
-                plane = found[: part[0].stop - part[0].start, : part[1].stop - part[1].start].copy()
+                plane = coded[: part[0].stop - part[0].start, : part[1].stop - part[1].start].copy()
                 meant = on_plane(mask, plane.shape, coarse)
                 plane[meant] = fixes.apply(plane[meant])
                 planes.append(plane)

@@ -22,10 +22,10 @@ class FixWriter:
         self._values: list[bytes] = []
         self._since = 0
 
-    def add(self, wanted: NDArray[Any], found: NDArray[Any]) -> None:
+    def add(self, wanted: NDArray[Any], coded: NDArray[Any]) -> None:
         """Compare values, one after the other."""
-        wanted, found = wanted.ravel(), found.ravel()
-        off = wanted.astype(np.int32) - found
+        wanted, coded = wanted.ravel(), coded.ravel()
+        off = wanted.astype(np.int32) - coded
         places = np.flatnonzero(np.abs(off) > TOLERANCE)
         if places.size:
             gaps = np.diff(places, prepend=-1 - self._since) - 1
@@ -59,13 +59,13 @@ class FixReader:
         self._missing = low.astype(np.int32) + (high.astype(np.int8).astype(np.int32) << 8)
         self._next = self._done = 0
 
-    def apply(self, found: NDArray[Any]) -> NDArray[Any]:
+    def apply(self, coded: NDArray[Any]) -> NDArray[Any]:
         """Return the next values with what was missing."""
-        flat = found.reshape(-1).astype(np.int32)
+        flat = coded.reshape(-1).astype(np.int32)
         end = self._next + int(np.searchsorted(self._places[self._next :], self._done + flat.size))
         flat[self._places[self._next : end] - self._done] += self._missing[self._next : end]
         self._next, self._done = end, self._done + flat.size
-        return flat.astype(found.dtype).reshape(found.shape)
+        return flat.astype(coded.dtype).reshape(coded.shape)
 
 
 def _places(data: bytes) -> NDArray[np.int64]:

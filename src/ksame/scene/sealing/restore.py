@@ -154,17 +154,17 @@ def exact_encoding(media: Media, output: Path) -> EncoderConfig:
 def _films(vault: Vault, keys: Mapping[str, Identity], unit: str) -> list[FilmRecord]:
     """Return the films of people in one released file, and where all their holders are opened."""
     told = records(vault, keys)
-    found = {
+    films = {
         film.sha256: film
         for record in told.values()
         for film in record.films
         if film.output == unit and set(film.holders) <= set(keys)
     }
-    if not found:
+    if not films:
         places = sorted({film.output for record in told.values() for film in record.films})
         where = f"They are in {', '.join(places)}." if places else "They were not changed anywhere."
         raise UsageError(f"Nothing of {', '.join(keys)} was changed in {unit}. {where}")
-    return sorted(found.values(), key=lambda film: film.first)
+    return sorted(films.values(), key=lambda film: film.first)
 
 
 def _read_film(vault: Vault, keys: Mapping[str, Identity], film: FilmRecord) -> Film:

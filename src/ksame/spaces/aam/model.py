@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ksame.arrays import FloatArray, IntArray
 from ksame.errors import InputError, parameter_error
 from ksame.geometry import Similarity
-from ksame.spaces.aam.warp import FloatImage, PiecewiseAffine, as_float
+from ksame.spaces.aam.warp import FloatImage, PiecewiseAffine
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,40 +128,11 @@ class AppearanceModel:
         rows = np.asarray(params, dtype=np.float32) @ self._texture_rows
         return np.asarray(rows.reshape(self.mean_texture.shape) + self.mean_texture)
 
-    def synthesise(self, params: Params) -> tuple[FloatImage, FloatArray]:
-        """Return the texture rows of a face and its points in the photograph."""
-        return self.texture(params.texture), self.points(params)
-
     def render(self, params: Params, size: tuple[int, int], *, background: float = 0.5) -> FloatImage:
         """Paint a face on a plain background of brightness in [0, 1]: (height, width, channels), not clipped."""
-        texture, points = self.synthesise(params)
-        return paint(self.warp, texture, points, np.full((*size, self.channels), background, dtype=np.float32))
-
-    def render_into(self, photograph: NDArray[Any], params: Params, *, feather: float = 0.0) -> FloatImage:
-        """Paint a face into a copy of a photograph, (height, width, channels).
-
-        ``feather`` is the width in pixels of the rim, inside the mesh, where face and photograph mix. A wide rim looks
-        smoother and leaves more of the person visible.
-        """
-        self._check_channels(photograph)
-        texture, points = self.synthesise(params)
-        return paint(self.warp, texture, points, as_float(photograph), feather=feather)
+        face, covered = self.warp.from_base(self.texture(params.texture), self.points(params), size)
+        return np.where(covered[..., None], face, np.float32(background))
 
     def _check_channels(self, image: NDArray[Any]) -> None:
         if image.ndim != 3 or image.shape[2] != self.channels:
             raise InputError(f"Expected an image of shape (height, width, {self.channels}). Got {image.shape}.")
-
-
-def paint(
-    warp: PiecewiseAffine, texture: FloatImage, points: FloatArray, onto: FloatImage, *, feather: float = 0.0
-) -> FloatImage:
-    """Paint texture rows, (n_pixels, channels), at ``points`` over a copy of ``onto``."""
-    if feather < 0:
-        raise parameter_error("feather", "paint", "a number of pixels, at least 0", feather)
-    height, width = onto.shape[:2]
-    face, covered = warp.from_base(texture, points, (height, width))
-    if feather == 0:
-        return np.where(covered[..., None], face, onto)
-    inward = cv2.distanceTransform(covered.astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-    share = (inward / np.float32(feather)).clip(0.0, 1.0)[..., None]
-    return np.asarray(share * face + (1.0 - share) * onto)

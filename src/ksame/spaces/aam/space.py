@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -11,13 +10,13 @@ from ksame.arrays import FloatArray
 from ksame.errors import InputError
 from ksame.faces.faceset import FaceSet
 from ksame.geometry import Similarity
-from ksame.parameters import Parameters
 from ksame.spaces.aam.build import build
 from ksame.spaces.aam.model import AppearanceModel, Params
+from ksame.spaces.base import Space
 
 
 @dataclass(frozen=True, eq=False)
-class AamSpace(Parameters):
+class AamSpace(Space):
     """Parameters of an Active Appearance Model (Gross et al. 2006, section 4.2).
 
     A code is the shape parameters times a weight, then the texture parameters. The weight is the square root of texture
@@ -35,11 +34,6 @@ class AamSpace(Parameters):
     size_: tuple[int, int] | None = field(default=None, repr=False)
 
     name = "aam"
-
-    def params(self) -> dict[str, Any]:
-        """Return the public parameters."""
-        names = ("shape", "texture", "width", "zero_first_texture", "background")
-        return {name: getattr(self, name) for name in names}
 
     def fit(self, faces: FaceSet) -> AamSpace:
         """Build the appearance model from ``faces``, which need landmarks."""

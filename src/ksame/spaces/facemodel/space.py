@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import cv2
 import numpy as np
@@ -13,7 +12,7 @@ from ksame.arrays import FloatArray
 from ksame.errors import InputError
 from ksame.faces.faceset import FaceSet
 from ksame.geometry import Similarity
-from ksame.parameters import Parameters
+from ksame.spaces.base import Space
 from ksame.spaces.facemodel.geometry import with_forehead
 from ksame.spaces.facemodel.labels import genders
 from ksame.spaces.facemodel.model import FaceModel, face_model
@@ -22,7 +21,7 @@ _CROSS = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
 
 
 @dataclass(frozen=True, eq=False)
-class FaceModelSpace(Parameters):
+class FaceModelSpace(Space):
     """Shape and texture in the shipped face model, with the light evened and the head turned to the front.
 
     Codes are weighted so that a distance between codes is about a distance between pictures, and so that shape and
@@ -35,10 +34,6 @@ class FaceModelSpace(Parameters):
     size_: tuple[int, int] | None = field(default=None, repr=False)
 
     name = "model"
-
-    def params(self) -> dict[str, Any]:
-        """Return the public parameters."""
-        return {"background": self.background}
 
     def fit(self, faces: FaceSet) -> FaceModelSpace:
         """Remember where the faces lie in their images."""
