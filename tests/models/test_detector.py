@@ -101,14 +101,14 @@ def seen(box, score):
 
 def test_a_box_cut_by_a_tile_gives_way_to_the_whole_face(detector, monkeypatch):
     def network(tile, score):
-        if tile.shape[1] == 1264:  # either of the two tiles: surer of the part it sees than of the whole
-            return seen((1150, 100, 114, 240), 0.99)
-        return seen((285, 25, 60, 60), 0.7) if tile.shape[1] == 600 else np.empty((0, 15))
+        if tile.shape[1] == 1164:  # either of the two tiles: surer of the part it sees than of the whole
+            return seen((1050, 100, 114, 240), 0.99)
+        return seen((285, 25, 60, 60), 0.7) if tile.shape[1] == 550 else np.empty((0, 15))
 
     monkeypatch.setattr(detector._network, "detect", network)
-    found = detector.detect(np.zeros((300, 2400, 3), np.uint8))
+    found = detector.detect(np.zeros((300, 2200, 3), np.uint8))
     lefts = [detection.box[0] for detection in found]
-    assert lefts == pytest.approx([1136 + 1150, 285 * 4 + 1.5]), "the right tile's own edge is the picture's"
+    assert lefts == pytest.approx([1036 + 1050, 285 * 4 + 1.5]), "the right tile's own edge is the picture's"
 
 
 def test_a_face_too_large_for_the_network_is_taken_from_the_reduced_copy(detector, monkeypatch):

@@ -322,6 +322,14 @@ def test_work_for_a_run_that_is_over_stops(tmp_path):
     assert not (tmp_path / "b.png").exists()
 
 
+def test_workers_keep_memory_as_a_run_of_its_own_does(tmp_path, monkeypatch):
+    """Dask tells them to give back every little piece, which then has to be asked for again."""
+    told = []
+    monkeypatch.setattr("ksame.scene.workers.share_memory", lambda: told.append(True))
+    pickle.loads(pickle.dumps(Tools(CancelToken(tmp_path / "running"))))  # noqa: S301
+    assert told == [True]
+
+
 def raise_usage(number):
     raise UsageError("no such thing")
 
