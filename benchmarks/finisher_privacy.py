@@ -21,7 +21,7 @@ from tools.make_surrogates import own_looks
 from ksame.heads.drawing import Invention, Looks
 from ksame.heads.head import Head, Region, expression_of, neutral_shape
 from ksame.heads.invention import invent, taken_away
-from ksame.heads.surrogate import draw_surrogate, tone_of, toned
+from ksame.heads.surrogate import draw_surrogate, skin_of, toned
 from ksame.models import FaceDetector, FaceMesh, SFace, five_points
 from ksame.models.finisher import finisher
 from ksame.pictures import read_rgb
@@ -35,12 +35,12 @@ def finished(image, points, blendshapes, rng):
     head = Head.of(points)
     neutral = neutral_shape(head.aligned, expression_of(blendshapes))
     region = Region.of(head, neutral)
-    model, tone = face_model(), tone_of(looks.texture)
+    model, skin = face_model(), skin_of(looks.texture)
     woman = bool(genders(model, code[None])[0] == "F")
-    other = draw_surrogate(woman, float(model.predicted(code[None], "born")[0]), tone, rng).looks
+    other = draw_surrogate(woman, float(model.predicted(code[None], "born")[0]), skin, rng).looks
     hidden = taken_away(image.shape, [region.outline])
     made = []
-    for face in (Looks(neutral, toned(looks.texture, tone), looks.iris), other):
+    for face in (Looks(neutral, toned(looks.texture, skin), looks.iris), other):
         out = image.copy()
         invent(out, hidden.copy(), Invention.of(face, head, neutral), finisher("cpu"), size=256)
         made.append(out)

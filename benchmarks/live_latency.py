@@ -20,7 +20,7 @@ import numpy as np
 from ksame.heads.drawing import Invention
 from ksame.heads.head import Head, expression_of, neutral_shape
 from ksame.heads.invention import finish, taken_away
-from ksame.heads.surrogate import draw_surrogate
+from ksame.heads.surrogate import ORDINARY, draw_surrogate
 from ksame.live import LiveConfig, Statistics, open_sink, open_source, run_live
 from ksame.models.finisher import Finisher
 from ksame.scene.media import open_media
@@ -54,7 +54,7 @@ def costs(clip: str) -> None:
         print(f"mesh: {quickest(lambda: mesher.see(pixels, face, np.array(face.box), None, 0.3))}")
         head = Head.of(face.mesh.points)
         neutral = neutral_shape(head.aligned, expression_of(face.mesh.blendshapes))
-        surrogate = draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(0))
+        surrogate = draw_surrogate(True, 1970.0, ORDINARY, np.random.default_rng(0))
         invention = Invention.of(surrogate.looks, head, neutral)
         hidden = taken_away(pixels.shape, [invention.region.outline])
         for size in (128, 256):

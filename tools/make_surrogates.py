@@ -17,7 +17,7 @@ import numpy as np
 
 from ksame.heads.drawing import Looks
 from ksame.heads.head import EXPRESSION, Head, expression_of, neutral_shape
-from ksame.heads.surrogate import tone_of
+from ksame.heads.surrogate import skin_of
 from ksame.models import FaceDetector, FaceMesh
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import IRISES, with_forehead
@@ -100,7 +100,7 @@ def main() -> int:
         shapes.append(looks.shape)
         textures.append(cv2.imencode(".jpg", plain[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, QUALITY])[1])
         irises.append(looks.iris)
-        labels.append([path.stem.startswith("f"), float(model.predicted(code[None], "born")[0]), tone_of(plain)])
+        labels.append([path.stem.startswith("f"), float(model.predicted(code[None], "born")[0]), skin_of(plain).tone])
         names.append(path.stem)
     with options.output.with_suffix(".part").open("wb") as file:
         np.savez_compressed(

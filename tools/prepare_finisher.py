@@ -24,7 +24,7 @@ from tools.make_surrogates import own_looks
 from ksame.heads.covers import FACE, HEAD
 from ksame.heads.drawing import Invention, Looks, draw
 from ksame.heads.head import Head, Region, expression_of, filled, neutral_shape, wearing
-from ksame.heads.surrogate import draw_surrogate, tone_of, toned
+from ksame.heads.surrogate import draw_surrogate, skin_of, toned
 from ksame.models import FaceDetector, FaceMesh
 from ksame.spaces.aam.warp import PiecewiseAffine, triangulate
 from ksame.spaces.facemodel import face_model
@@ -132,7 +132,7 @@ def views(image, points, blendshapes, looks, others, size: int) -> list[list[byt
     outlines = (Region.of(head, neutral, cover).outline for cover in (HEAD, FACE))
     masks = [filled((MASK, MASK), outline @ matrix[:, :2].T + matrix[:, 2]) for outline in outlines]
     mask = png(np.dstack([*masks, known]))
-    own = Looks(neutral, toned(looks.texture, tone_of(looks.texture)), looks.iris)
+    own = Looks(neutral, toned(looks.texture, skin_of(looks.texture)), looks.iris)
     rows = []
     for face in (own, *others):
         is_own = face is own
@@ -171,9 +171,9 @@ def main() -> int:
         mesh = mesher.fit(image, max(found, key=lambda face: face.box[2] * face.box[3]))
         points = np.asarray(mesh.points, dtype=np.float64)
         looks, code, _, _ = own_looks(image, points, mesh.blendshapes)
-        born, tone = float(model.predicted(code[None], "born")[0]), tone_of(looks.texture)
+        born, skin = float(model.predicted(code[None], "born")[0]), skin_of(looks.texture)
         woman = bool(genders(model, code[None])[0] == "F")
-        others = [draw_surrogate(woman, born, tone, rng).looks for _ in range(OTHERS)]
+        others = [draw_surrogate(woman, born, skin, rng).looks for _ in range(OTHERS)]
         shown = views(image, points, mesh.blendshapes, looks, others, PHOTO)
         now = Head.of(points).yaw
         yaw = now - float(np.clip(now - rng.uniform(*TURN) * rng.choice([-1, 1]), -FURTHEST, FURTHEST))

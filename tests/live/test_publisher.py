@@ -119,14 +119,14 @@ def meshed():
 
 def test_heads_are_masked_until_they_are_there_and_when_they_have_moved_too_far(meshed):
     from ksame.heads.head import Head, expression_of, neutral_shape
-    from ksame.heads.surrogate import draw_surrogate
+    from ksame.heads.surrogate import ORDINARY, draw_surrogate
     from ksame.models.finisher import Finisher
     from ksame.scene.decide import Decision, Treatment
 
     picture, face = meshed
     clock, statistics = Clock(), Statistics()
     config = LiveConfig(thorough=0, head_size=128, latency=0.1)
-    surrogate = draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(0))
+    surrogate = draw_surrogate(True, 1970.0, ORDINARY, np.random.default_rng(0))
     neutral = neutral_shape(Head.of(face.mesh.points).aligned, expression_of(face.mesh.blendshapes))
     people = Judged(Decision(Treatment.REPLACE, surrogate), neutral)
     pool = Slow()
@@ -155,7 +155,7 @@ def test_heads_are_masked_until_they_are_there_and_when_they_have_moved_too_far(
     assert live.statistics.masked == {NOT_READY: 3}, "it is too far to be carried"
     pool.finish()
     clock.sleep(0.05)
-    other = draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(1))
+    other = draw_surrogate(True, 1970.0, ORDINARY, np.random.default_rng(1))
     live.people = Judged(Decision(Treatment.REPLACE, other), neutral)
     live.publish(Frame(62, clock.now, picture))
     assert live.statistics.masked == {NOT_READY: 4}, "that head is another surrogate's"
@@ -183,13 +183,13 @@ class Slow(Executor):
 
 def test_a_head_is_made_for_the_very_frame_where_there_is_time(meshed):
     from ksame.heads.head import Head, expression_of, neutral_shape
-    from ksame.heads.surrogate import draw_surrogate
+    from ksame.heads.surrogate import ORDINARY, draw_surrogate
     from ksame.models.finisher import Finisher
     from ksame.scene.decide import Decision, Treatment
 
     picture, face = meshed
     clock, statistics = Clock(), Statistics()
-    surrogate = draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(0))
+    surrogate = draw_surrogate(True, 1970.0, ORDINARY, np.random.default_rng(0))
     neutral = neutral_shape(Head.of(face.mesh.points).aligned, expression_of(face.mesh.blendshapes))
     people = Judged(Decision(Treatment.REPLACE, surrogate), neutral)
     heads = HeadStore(LiveConfig(), Finisher("cpu"), Inline(), statistics)
@@ -203,12 +203,12 @@ def test_a_head_that_cannot_be_made_stays_masked_and_is_told(meshed):
         def finish(self, *_):
             raise RuntimeError("out of memory")
 
-    from ksame.heads.surrogate import draw_surrogate
+    from ksame.heads.surrogate import ORDINARY, draw_surrogate
     from ksame.scene.decide import Decision, Treatment
 
     picture, face = meshed
     clock, statistics = Clock(), Statistics()
-    surrogate = draw_surrogate(True, 1970.0, -0.5, np.random.default_rng(0))
+    surrogate = draw_surrogate(True, 1970.0, ORDINARY, np.random.default_rng(0))
     people = Judged(Decision(Treatment.REPLACE, surrogate), np.zeros((478, 3)) + face.mesh.points)
     heads = HeadStore(LiveConfig(), Broken(), Inline(), statistics)
     live = publisher(clock, Mesher(faces=[face]), LiveConfig(thorough=0), people, heads)

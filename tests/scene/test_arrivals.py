@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ksame.heads.covers import HEAD
+from ksame.heads.surrogate import ORDINARY
 from ksame.live.background import Inline
 from ksame.scene.decide import Arrivals, Piece, Subject, Treatment, View
 
@@ -31,8 +32,8 @@ class FakeJudge:
 def subject(name, woman=False, confirmed=True):
     embedding = np.random.default_rng(abs(hash(name)) % 2**32).standard_normal(32)
     piece = Piece(np.zeros((8, 8, 3), np.uint8), np.zeros((478, 3)), np.zeros((478, 3)))
-    view = View(piece, embedding / 9, np.zeros(3), -0.5)
-    return Subject(name, woman, 1970.0, -0.5, np.zeros(3), (view,), confirmed)
+    view = View(piece, embedding / 9, np.zeros(3), 0.0, ORDINARY)
+    return Subject(name, woman, 1970.0, ORDINARY, np.zeros(3), (view,), confirmed)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from ksame.heads.between import between, keyframes
 from ksame.heads.head import Head, Region, filled
 from ksame.heads.invention import FinishedHead
-from ksame.heads.surrogate import draw_surrogate
+from ksame.heads.surrogate import ORDINARY, draw_surrogate
 from ksame.models.finisher import Finisher
 from ksame.scene.decide import Decision, Treatment, neutral_of
 from ksame.scene.render import STEP, Renderer, first_needed, render_frames
@@ -53,7 +53,7 @@ def network():
 
 
 def renderer(cast, network):
-    face = draw_surrogate(False, 1970.0, -0.5, np.random.default_rng(1))
+    face = draw_surrogate(False, 1970.0, ORDINARY, np.random.default_rng(1))
     return Renderer(cast, {person.name: Decision(Treatment.REPLACE, face) for person in cast.people}, network=network)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ksame.errors import UsageError
-from ksame.heads.surrogate import draw_surrogate
+from ksame.heads.surrogate import ORDINARY, draw_surrogate
 from ksame.scene.decide import Decision, Treatment, treatments
 from ksame.scene.render import Renderer
 from ksame.scene.track import find_tracks, join_files
@@ -30,7 +30,7 @@ def renderer(scene, decision, **options):
 
 
 def replace(seed=0):
-    return Decision(Treatment.REPLACE, draw_surrogate(False, 1970.0, -0.5, np.random.default_rng(seed)))
+    return Decision(Treatment.REPLACE, draw_surrogate(False, 1970.0, ORDINARY, np.random.default_rng(seed)))
 
 
 def test_whoever_is_kept_is_kept_to_the_bit(scene):

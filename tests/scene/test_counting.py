@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from drawn import drawn_faces
 from ksame import synthetic
+from ksame.heads.surrogate import ORDINARY
 from ksame.models import SFace
 from ksame.scene.decide import Decision, JudgeRecord, Piece, Plan, Subject, Treatment, View
 from ksame.scene.decide.counting import distinct, smallest_sharing
@@ -29,11 +30,13 @@ class Still:
 
 def view(vector) -> View:
     code = np.zeros(face_model().n_codes)
-    return View(Piece(np.empty((0, 0, 3), np.uint8), NOTHING, NOTHING), np.asarray(vector, dtype=float), code, -0.5)
+    return View(
+        Piece(np.empty((0, 0, 3), np.uint8), NOTHING, NOTHING), np.asarray(vector, dtype=float), code, 0.0, ORDINARY
+    )
 
 
 def somebody(name, *vectors, confirmed=True) -> Subject:
-    return Subject(name, False, 1970.0, -0.5, NOTHING, tuple(view(v) for v in vectors), confirmed)
+    return Subject(name, False, 1970.0, ORDINARY, NOTHING, tuple(view(v) for v in vectors), confirmed)
 
 
 @pytest.mark.parametrize(("kind", "counts"), [("drawn", False), ("person", True)])

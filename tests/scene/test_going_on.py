@@ -11,7 +11,7 @@ from PIL import Image
 from ksame import synthetic
 from ksame.errors import InputError
 from ksame.heads.covers import FACE
-from ksame.heads.surrogate import draw_surrogate
+from ksame.heads.surrogate import ORDINARY, draw_surrogate
 from ksame.scene.config import Job, JobConfig
 from ksame.scene.decide import Decision, Judge, JudgeRecord, Plan, Treatment, load_plan, save_plan
 from ksame.scene.job import run
@@ -23,7 +23,7 @@ from ksame.scene.track import find_tracks
 @pytest.fixture
 def plan() -> Plan:
     rng = np.random.default_rng(1)
-    shared, other = (draw_surrogate(True, 1970.0, -0.5, rng) for _ in range(2))
+    shared, other = (draw_surrogate(True, 1970.0, ORDINARY, rng) for _ in range(2))
     decisions = {
         "P1": Decision(Treatment.REPLACE, shared, group=0, likeness=0.1234567890123, counts_as=0),
         "P2": Decision(Treatment.REPLACE, shared, group=0, likeness=0.2, counts_as=1),

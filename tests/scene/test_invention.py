@@ -12,7 +12,7 @@ from ksame.heads.covers import COVERS, HEAD
 from ksame.heads.drawing import Invention, _mesh, draw
 from ksame.heads.head import EyesConfig, Head, Region, expression_of, filled, neutral_shape, wearing
 from ksame.heads.invention import invent, taken_away
-from ksame.heads.surrogate import bank, draw_surrogate, tone_of, toned
+from ksame.heads.surrogate import ORDINARY, Skin, bank, draw_surrogate, skin_of, toned
 from ksame.models import BLENDSHAPES, detect
 from ksame.models.finisher import finisher
 from ksame.models.mesh import FaceMesh
@@ -26,7 +26,7 @@ from scene.walkers import background, clip, paste
 
 
 def surrogate(seed=0, woman=False):
-    return draw_surrogate(woman, 1970.0, -0.5, np.random.default_rng(seed))
+    return draw_surrogate(woman, 1970.0, ORDINARY, np.random.default_rng(seed))
 
 
 @pytest.fixture(scope="module")
@@ -230,17 +230,38 @@ def test_surrogates_match_in_gender_tone_and_about_in_age():
     assert faces.women.sum() > 40
     assert (~faces.women).sum() > 40
     for woman, born, tone in ((True, 1990.0, -0.9), (False, 1950.0, -0.4)):
-        drawn = [draw_surrogate(woman, born, tone, np.random.default_rng(seed)) for seed in range(6)]
+        drawn = [draw_surrogate(woman, born, Skin(tone, tone), np.random.default_rng(seed)) for seed in range(6)]
         assert len({one.looks.texture.tobytes() for one in drawn}) == 6
         for one in drawn:
-            assert tone_of(one.looks.texture) == pytest.approx(tone, abs=0.06)
+            assert skin_of(one.looks.texture).brightness == pytest.approx(tone, abs=0.06)
 
 
-def test_skin_of_a_tone_has_one_colour_whatever_the_light_was():
+def test_skin_has_one_colour_whatever_the_light_was():
     texture = bank().texture(0)
     blue = texture * [0.8, 0.9, 1.2]
-    skin = face_model().evener.skin_colour
-    assert np.allclose(skin(toned(texture, -0.6)), skin(toned(blue, -0.6)), atol=2.0)
+    colour = face_model().evener.skin_colour
+    assert np.allclose(colour(toned(texture, ORDINARY)), colour(toned(blue, ORDINARY)), atol=2.0)
+
+
+def test_in_dim_light_skin_is_darker_but_of_about_the_same_tone():
+    pale = toned(bank().texture(0), Skin(-0.4, -0.4))
+    bright, dim = skin_of(pale), skin_of(pale * 0.4)
+    assert bright.brightness - dim.brightness == pytest.approx(-np.log(0.4), abs=0.02)
+    assert bright.tone - dim.tone < 0.25
+
+
+def test_in_warm_light_pale_skin_stays_pale():
+    pale = toned(bank().texture(0), Skin(-0.4, -0.4))
+    assert skin_of((pale * [1.15, 1.0, 0.75]).clip(0, 255)).tone == pytest.approx(skin_of(pale).tone, abs=0.1)
+
+
+def test_whoever_stands_in_the_dim_gets_a_face_of_their_tone():
+    dim = draw_surrogate(False, 1970.0, Skin(-1.0, -0.4), np.random.default_rng(0))
+    dark = draw_surrogate(False, 1970.0, Skin(-1.0, -1.0), np.random.default_rng(0))
+    red, green, _ = face_model().evener.skin_colour(dim.looks.texture)
+    other_red, other_green, _ = face_model().evener.skin_colour(dark.looks.texture)
+    assert skin_of(dim.looks.texture).brightness == pytest.approx(-1.0, abs=0.06)
+    assert red / green < other_red / other_green - 0.1
 
 
 def test_expressions_are_read_by_name():

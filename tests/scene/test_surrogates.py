@@ -9,7 +9,7 @@ import pytest
 import ksame
 from ksame.errors import UsageError
 from ksame.heads.head import Head, expression_of, neutral_shape
-from ksame.heads.surrogate import modelled
+from ksame.heads.surrogate import ORDINARY, modelled
 from ksame.models import SFace, detect, five_points
 from ksame.models.finisher import finisher
 from ksame.models.mesh import FaceMesh
@@ -43,10 +43,10 @@ def people(recogniser):
         mesh = mesher.fit(pixels, detect(pixels)[0])
         points = np.array(mesh.points)
         neutral = neutral_shape(Head.of(points).aligned, expression_of(mesh.blendshapes))
-        code, tone = read(pixels, mesh)
-        view = View(Piece(pixels, points, neutral), recogniser.embed(pixels, five_points(points)), code, tone)
+        reading = read(pixels, mesh)
+        view = View(Piece(pixels, points, neutral), recogniser.embed(pixels, five_points(points)), *reading)
         woman = bool(faces.attribute("gender")[i] == "F")
-        subjects.append(Subject(f"P{i + 1}", woman, 1970.0, tone, code, (view,), confirmed=True))
+        subjects.append(Subject(f"P{i + 1}", woman, 1970.0, reading.skin, reading.code, (view,), confirmed=True))
     return subjects
 
 
@@ -66,7 +66,7 @@ def test_people_are_dealt_out_in_equal_shares():
 def test_blocks_hold_everyone_once_and_never_fewer_than_a_group(n):
     rng = np.random.default_rng(n)
     subjects = [
-        Subject(f"P{i}", bool(i % 2), float(rng.uniform(1940, 2000)), -0.5, np.empty(0), ()) for i in range(2 * n)
+        Subject(f"P{i}", bool(i % 2), float(rng.uniform(1940, 2000)), ORDINARY, np.empty(0), ()) for i in range(2 * n)
     ]
     blocks = _blocks(subjects, 10)
     assert sorted(i for block in blocks for i in block) == list(range(2 * n))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ksame.heads.invention import taken_away
-from ksame.heads.surrogate import draw_surrogate
+from ksame.heads.surrogate import ORDINARY, draw_surrogate
 from ksame.scene.decide import Decision, Treatment
 from ksame.scene.media import Frame
 from ksame.scene.render import Mask, Renderer, changed_region
@@ -50,7 +50,7 @@ def test_the_whole_region_of_an_invented_head_is_touched():
     cast = find_tracks(lambda start: clip([picture]), (420, 260))
     frame = Frame(0, 0.0, picture)
     (person,) = cast.people
-    decision = Decision(Treatment.REPLACE, draw_surrogate(False, 1970.0, -0.5, np.random.default_rng(0)))
+    decision = Decision(Treatment.REPLACE, draw_surrogate(False, 1970.0, ORDINARY, np.random.default_rng(0)))
     renderer = Renderer(cast, {person.name: decision})
     rendered = renderer.render(frame)
     touched = changed_region(renderer, frame, rendered)

@@ -12,7 +12,7 @@ from ksame.arrays import ByteArray, FloatArray
 from ksame.heads.drawing import Invention, Looks
 from ksame.heads.head import Head, Region
 from ksame.heads.invention import invent, taken_away
-from ksame.heads.surrogate import modelled, tone_of, toned
+from ksame.heads.surrogate import modelled, skin_of, toned
 from ksame.models.finisher import finisher
 from ksame.spaces import FaceModelSpace
 from ksame.spaces.facemodel import face_model
@@ -58,7 +58,7 @@ class PortraitSpace(FaceModelSpace):
 def _portrait(code: FloatArray) -> FloatArray:
     head, picture = _studio()
     looks = modelled(code).looks
-    looks = Looks(looks.shape, toned(looks.texture, tone_of(looks.texture)), looks.iris)
+    looks = Looks(looks.shape, toned(looks.texture, skin_of(looks.texture)), looks.iris)
     worn = Head(looks.shape, head.turn, head.scale, head.centre)  # the expression is in the code
     region = Region.of(head, face_model().base)
     placed = region.in_square(worn.place(looks.shape)[:, :2])

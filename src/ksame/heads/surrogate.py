@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -26,7 +26,7 @@ from ksame.spaces.facemodel.light import LUMA
 class SurrogateConfig:
     """How surrogates are mixed; by choice, where nothing else is said."""
 
-    # differences in age and in skin tone (log brightness) that count alike in choosing
+    # differences in age and in skin tone that count alike in choosing
     years: float = 6.0
     tone: float = 0.05
     # of so many faces that fit best, the first and the second of a mix are drawn
@@ -43,9 +43,23 @@ class SurrogateConfig:
     red: tuple[float, float, float] = (0.129, -0.591, -0.218)
     blue: tuple[float, float, float] = (-0.075, 0.151, -0.160)
     tones: tuple[float, float] = (-1.3, -0.2)  # for which the fit holds
+    # the same the other way round: the tone, less 0.2 to be sure, as 1, log R/G and log B/G of the same cheeks tell it
+    by_hue: tuple[float, float, float] = (0.35, -2.4, 0.83)
 
 
 SURROGATE = SurrogateConfig()
+
+
+class Skin(NamedTuple):
+    """What a picture shows of somebody's skin: that of the cheeks, light evened."""
+
+    brightness: float  # logarithm of the share of white, in this picture
+    tone: float  # the same in ordinary light
+
+
+ORDINARY = Skin(-0.5, -0.5)
+"""The median of the portraits behind the face model."""
+_UNKNOWN = Skin(np.nan, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +67,9 @@ class Surrogate:
     """Somebody who does not exist."""
 
     looks: Looks
-    # year of birth and log brightness of the skin, for comparison with whoever becomes them
+    # year of birth and skin, for comparison with whoever becomes them
     born: float = np.nan
-    tone: float = np.nan
+    skin: Skin = _UNKNOWN
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +80,7 @@ class Bank:
     irises: ByteArray  # (n, 3): 8-bit colours
     women: NDArray[np.bool_]  # (n,)
     born: FloatArray  # (n,): year of birth as the face model reads it
-    tones: FloatArray  # (n,): log brightness of the skin
+    tones: FloatArray  # (n,): of the skin
     encoded: tuple[ByteArray, ...]  # the textures, as JPEG
 
     def texture(self, i: int) -> NDArray[np.float32]:
@@ -74,14 +88,14 @@ class Bank:
         decoded: Any = cv2.imdecode(self.encoded[i], cv2.IMREAD_COLOR)
         return np.asarray(decoded[..., ::-1], dtype=np.float32)
 
-    def mix(self, first: int, second: int, share: float, born: float, tone: float) -> Surrogate:
-        """Mix two faces; ``share`` is that of the first, ``born`` and ``tone`` what age and skin become."""
+    def mix(self, first: int, second: int, share: float, born: float, skin: Skin) -> Surrogate:
+        """Mix two faces; ``share`` is that of the first, ``born`` and ``skin`` what age and skin become."""
         shape = face_model().base + SURROGATE.spread * (share * self.shapes[first] + (1 - share) * self.shapes[second])
-        textures = [toned(self.texture(i), tone).astype(np.float32) for i in (first, second)]
+        textures = [toned(self.texture(i), skin).astype(np.float32) for i in (first, second)]
         texture = np.rint(share * textures[0] + (1 - share) * textures[1]).astype(np.uint8)
         red, green, blue = self.irises[first].tolist()
         looks, born = _aged(Looks(shape, texture, (red, green, blue)), born)
-        return Surrogate(looks, born, tone)
+        return Surrogate(looks, born, skin)
 
 
 @lru_cache(maxsize=1)
@@ -93,19 +107,19 @@ def bank() -> Bank:
         return Bank(stored["shapes"].astype(np.float64), stored["irises"], women > 0.5, born, tones, encoded)
 
 
-def draw_surrogate(woman: bool, born: float, tone: float, rng: np.random.Generator) -> Surrogate:
-    """Draw somebody of a gender, about a year of birth and a skin tone."""
+def draw_surrogate(woman: bool, born: float, skin: Skin, rng: np.random.Generator) -> Surrogate:
+    """Draw somebody of a gender, about a year of birth and a skin."""
     faces = bank()
     alike = np.flatnonzero(faces.women == woman)
     apart = (
         np.abs(faces.born[alike] - (born - SURROGATE.mix_younger)) / SURROGATE.years
-        + np.abs(faces.tones[alike] - tone) / SURROGATE.tone
+        + np.abs(faces.tones[alike] - skin.tone) / SURROGATE.tone
     )
     first = int(rng.choice(alike[np.argsort(apart, kind="stable")[: SURROGATE.first]]))
     apart = apart + np.abs(faces.tones[alike] - faces.tones[first]) / SURROGATE.tone
     apart[alike == first] = np.inf
     second = int(rng.choice(alike[np.argsort(apart, kind="stable")[: SURROGATE.second]]))
-    return faces.mix(first, second, float(rng.uniform(*SURROGATE.shares)), born, tone)
+    return faces.mix(first, second, float(rng.uniform(*SURROGATE.shares)), born, skin)
 
 
 def _aged(looks: Looks, born: float) -> tuple[Looks, float]:
@@ -128,16 +142,22 @@ def modelled(code: FloatArray) -> Surrogate:
     return Surrogate(Looks(model.shapes(code[None])[0], np.rint(255 * texture).astype(np.uint8)))
 
 
-def tone_of(texture: NDArray[Any]) -> float:
-    """Return the log brightness of the cheeks of a texture, (height, width, 3), from 0 to 255."""
-    return float(np.log(max(float(face_model().evener.skin_colour(texture) @ LUMA) / 255, 1e-3)))
+def skin_of(texture: NDArray[Any]) -> Skin:
+    """Read the skin of a texture, (height, width, 3), from 0 to 255.
+
+    Dim light makes skin darker without changing its hue. So whoever is darker than their hue tells stands in the dim.
+    Warm light makes the hue that of darker skin; then the brightness tells.
+    """
+    red, green, blue = colour = np.maximum(face_model().evener.skin_colour(texture), 1.0)
+    brightness = float(np.log(max(float(colour @ LUMA) / 255, 1e-3)))
+    by_hue = np.array(SURROGATE.by_hue) @ [1.0, np.log(red / green), np.log(blue / green)]
+    return Skin(brightness, max(brightness, float(np.clip(by_hue, *SURROGATE.tones))))
 
 
-def toned(texture: NDArray[Any], tone: float) -> ByteArray:
-    """Give a texture, (height, width, 3), from 0 to 255, the colour of skin of a tone."""
-    tone = float(np.clip(tone, *SURROGATE.tones))
-    powers = np.array([1.0, tone, tone**2])
-    ratio = np.exp(np.array([SURROGATE.red, (0.0, 0.0, 0.0), SURROGATE.blue]) @ powers)
-    wanted = 255 * np.exp(tone) * ratio / (ratio @ LUMA)
+def toned(texture: NDArray[Any], skin: Skin) -> ByteArray:
+    """Give a texture, (height, width, 3), from 0 to 255, the brightness of a skin, and the hue of its tone."""
+    brightness, tone = np.clip(skin, *SURROGATE.tones).tolist()
+    ratio = np.exp(np.array([SURROGATE.red, (0.0, 0.0, 0.0), SURROGATE.blue]) @ [1.0, tone, tone**2])
+    wanted = 255 * np.exp(brightness) * ratio / (ratio @ LUMA)
     gain = wanted / np.maximum(face_model().evener.skin_colour(texture), 1.0)
     return np.asarray(np.rint((texture * gain.astype(np.float32)).clip(0, 255)), dtype=np.uint8)

@@ -163,6 +163,6 @@ def _codes(people: Sequence[Subject], min_rows: int, rng: np.random.Generator) -
     codes = [person.code for person in people]
     while len(codes) < min_rows:
         like = people[len(codes) % len(people)]
-        middle = model.labelled({"woman": float(like.woman), "born": like.born, "tone": like.tone})
+        middle = model.labelled({"woman": float(like.woman), "born": like.born, "tone": like.skin.brightness})
         codes.append(middle + model.spread @ rng.standard_normal(model.n_codes).clip(-2, 2))
     return np.stack(codes)

@@ -19,10 +19,10 @@ from ksame.errors import InputError
 from ksame.files import open_atomic
 from ksame.heads.covers import COVERS
 from ksame.heads.drawing import Looks
-from ksame.heads.surrogate import Surrogate
+from ksame.heads.surrogate import Skin, Surrogate
 from ksame.scene.decide.plan import Decision, JudgeRecord, Plan, Treatment
 
-_VERSION = 3
+_VERSION = 4
 
 
 def save_plan(plan: Plan, path: Path) -> None:
@@ -46,7 +46,7 @@ def save_plan(plan: Plan, path: Path) -> None:
     arrays: dict[str, Any] = {"index": np.frombuffer(index.encode(), dtype=np.uint8)}
     for number, face in enumerate(faces.values()):
         arrays |= {f"shape{number}": face.looks.shape, f"texture{number}": face.looks.texture}
-        arrays[f"other{number}"] = np.array([*face.looks.iris, face.born, face.tone], dtype=np.float64)
+        arrays[f"other{number}"] = np.array([*face.looks.iris, face.born, *face.skin], dtype=np.float64)
     with open_atomic(path, private=True) as stream:
         np.savez(stream, **arrays)
 
@@ -69,10 +69,10 @@ def _plan_of(index: dict[str, Any], arrays: dict[str, Any]) -> Plan:
     faces: list[Surrogate | None] = []
     while f"shape{len(faces)}" in arrays:
         number = len(faces)
-        *iris, born, tone = arrays[f"other{number}"].tolist()
+        *iris, born, brightness, tone = arrays[f"other{number}"].tolist()
         red, green, blue = (int(value) for value in iris)
         looks = Looks(arrays[f"shape{number}"], arrays[f"texture{number}"], (red, green, blue))
-        faces.append(Surrogate(looks, born, tone))
+        faces.append(Surrogate(looks, born, Skin(brightness, tone)))
     decisions = {
         name: Decision(Treatment(treatment), None if number is None else faces[number], COVERS[cover], *others)
         for name, (treatment, number, cover, *others) in index["decisions"].items()

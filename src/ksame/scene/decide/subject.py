@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ksame.arrays import ByteArray, FloatArray
+from ksame.heads.surrogate import Skin
 
 
 class Piece(NamedTuple):
@@ -26,7 +27,8 @@ class View:
     piece: Piece | Path  # or the file that holds it: those of thousands of people do not fit into memory
     embedding: FloatArray  # (d,): of the original, by the judging recogniser
     code: FloatArray  # (n_codes,): who they are in the face model, without expression; secret
-    tone: float  # logarithm of the brightness of the skin
+    woman: float  # how much so, as the face model reads it
+    skin: Skin
 
     def load(self) -> Piece:
         """Return the piece, its pixels copied."""
@@ -48,7 +50,7 @@ class Subject:
     name: str
     woman: bool
     born: float  # year of birth as read from the face
-    tone: float  # as in the views, on average
+    skin: Skin  # as in the views, on average
     code: FloatArray
     views: tuple[View, ...]  # at least one
     confirmed: bool = False  # a person beyond doubt, so that others may be hidden among them and this one

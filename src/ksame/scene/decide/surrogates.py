@@ -123,7 +123,7 @@ def _blocks(subjects: Sequence[Subject], k: int) -> list[list[int]]:
     blocks = []
     for woman in (False, True):
         members = [i for i, subject in enumerate(subjects) if subject.woman is woman]
-        order = sorted(members, key=lambda i: (SEARCH.year * subjects[i].born + SEARCH.tone * subjects[i].tone, i))
+        order = sorted(members, key=lambda i: (SEARCH.year * subjects[i].born + SEARCH.skin * sum(subjects[i].skin), i))
         count = max(1, round(len(order) / (SEARCH.block * k)))
         blocks += [part.tolist() for part in np.array_split(order, count) if len(part)]
     return blocks
@@ -212,7 +212,7 @@ class _Search:
     def _draw(self, count: int) -> list[Surrogate]:
         """Draw faces, each about as old as somebody here, and of their skin tone."""
         like = (self.people[int(self.rng.integers(len(self.people)))] for _ in range(count))
-        return [draw_surrogate(person.woman, person.born, person.tone, self.rng) for person in like]
+        return [draw_surrogate(person.woman, person.born, person.skin, self.rng) for person in like]
 
     def _best(self, members: Sequence[int], faces: Sequence[Surrogate], best: Group | None = None) -> Group:
         """Return the first face in which no member is recognised, or the one in which the fewest are.
@@ -263,8 +263,8 @@ class _Search:
         candidates = np.stack(list(self.progress(self.executor.map(embed, drawn), "choosing surrogates")))
         cosines = np.stack([person.views[0].embedding for person in self.people]) @ candidates.T
         years = np.abs(np.subtract.outer([p.born for p in self.people], [face.born for face in drawn]))
-        tones = np.abs(np.subtract.outer([p.tone for p in self.people], [face.tone for face in drawn]))
-        return np.asarray(cosines + SEARCH.year * years + SEARCH.tone * tones)
+        skins = np.array([p.skin for p in self.people])[:, None] - [face.skin for face in drawn]
+        return np.asarray(cosines + SEARCH.year * years + SEARCH.skin * np.abs(skins).sum(axis=2))
 
 
 def _by_cost(candidates: list[int], cost: FloatArray, members: Sequence[int]) -> list[int]:

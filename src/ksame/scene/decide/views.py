@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import cv2
 import numpy as np
 
 from ksame.arrays import ByteArray, FloatArray
 from ksame.heads.head import EXPRESSION, Head, Region, expression_of, neutral_shape
-from ksame.heads.surrogate import tone_of
+from ksame.heads.surrogate import ORDINARY, Skin, skin_of
 from ksame.models import Mesh, Recogniser, Source, five_points
 from ksame.scene.decide.counting import is_person
 from ksame.scene.decide.subject import Piece, Subject, View
@@ -21,7 +22,7 @@ from ksame.scene.observe import DetectorConfig
 from ksame.scene.track import People
 from ksame.scene.track.tracks import Track, Tracks
 from ksame.spaces.facemodel import face_model
-from ksame.spaces.facemodel.labels import genders
+from ksame.spaces.facemodel.labels import WOMAN
 
 VIEWS_PER_FILE = 2
 """Views of a person in one recording by which surrogates are judged; judging costs as much for each."""
@@ -89,12 +90,12 @@ def subjects_of(files: Sequence[FileViews], people: People) -> list[Subject]:
         views = [view for number, local in places for view in files[number].views.get(local, ())]
         if views:
             code = np.mean([view.code for view in views], axis=0)
-            woman = bool(genders(model, code[None])[0] == "F")
+            woman = bool(np.mean([view.woman for view in views]) > WOMAN)
             born = float(model.predicted(code[None], "born")[0])
-            tone = float(np.mean([view.tone for view in views]))
+            skin = Skin(*np.mean([view.skin for view in views], axis=0).tolist())
             confirmed = any(local in files[number].confirmed for number, local in places)
             confirmed &= name not in people.unmatched | people.unconfirmed
-            subjects.append(Subject(name, woman, born, tone, code, tuple(views[:_MAX_VIEWS]), confirmed))
+            subjects.append(Subject(name, woman, born, skin, code, tuple(views[:_MAX_VIEWS]), confirmed))
     return subjects
 
 
@@ -117,13 +118,31 @@ def neutral_of(track: Track) -> FloatArray | None:
     return np.asarray(np.mean(shapes, axis=0))
 
 
-def read(pixels: ByteArray, mesh: Mesh) -> tuple[FloatArray, float]:
-    """Read code, (n_codes,), and tone of somebody from a mesh in a frame; see :class:`View`."""
+class Reading(NamedTuple):
+    """What one frame tells of somebody; see :class:`View`."""
+
+    code: FloatArray
+    woman: float
+    skin: Skin
+
+
+def read(pixels: ByteArray, mesh: Mesh) -> Reading:
+    """Read somebody's code, gender and skin from a mesh in a frame.
+
+    The gender is read from the face in ordinary light: of 160 people the face model reads 94 % right in their
+    photographs and 88 % in a tenth of the light, but 96 % in both once they are as bright as most of its portraits.
+    """
     model = face_model()
     rows = model.texture_of(pixels, mesh.points)
+    skin = skin_of(255 * model.warp.image(rows))
     away = dict(zip(EXPRESSION, -expression_of(mesh.blendshapes), strict=True))
-    code = model.moved(model.encode(mesh.points * [1.0, 1.0, -1.0], rows)[None], away)[0]
-    return code, tone_of(255 * model.warp.image(rows))
+
+    def code(gain: float) -> FloatArray:
+        lit = (gain * rows).clip(0, 1).astype(np.float32)
+        return model.moved(model.encode(mesh.points * [1.0, 1.0, -1.0], lit)[None], away)
+
+    woman = model.predicted(code(np.exp(ORDINARY.brightness - skin.brightness)), "woman")[0]
+    return Reading(code(1.0)[0], float(woman), skin)
 
 
 def _view(pixels: ByteArray, mesh: Mesh, neutral: FloatArray, recogniser: Recogniser) -> View:

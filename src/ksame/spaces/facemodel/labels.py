@@ -45,12 +45,13 @@ ACCURACY: Mapping[str, str] = {
     "squint 83 %)",
 }
 """How often each label is read correctly, by ``python -m benchmarks.label_accuracy PORTRAITS``."""
-_WOMAN = 0.43  # reading from which a face counts as a woman's
+WOMAN = 0.43
+"""Reading from which on a face counts as a woman's."""
 
 
 def genders(model: FaceModel, codes: FloatArray) -> NDArray[np.str_]:
     """Return F or M, (n,), for codes of shape (n, n_codes)."""
-    return np.where(model.predicted(codes, "woman") > _WOMAN, *GENDERS)
+    return np.where(model.predicted(codes, "woman") > WOMAN, *GENDERS)
 
 
 def age_bands(model: FaceModel, codes: FloatArray) -> NDArray[np.str_]:
