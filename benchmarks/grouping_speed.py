@@ -1,8 +1,8 @@
-"""How grouping grows with the number of faces, in time, memory and loss, and how it compares with others.
+"""How grouping grows with the number of faces, in time, memory and loss.
 
 Time is processor time, all threads together, so that other programs do not count. Codes are drawn like those of real
-portraits, whose eigenfaces' standard deviations fall like i^-0.6 (600 portraits, 59 components), and without any
-structure (``even``), which is the worst case: there every face is nearly as far from every other.
+portraits and without any structure: see :func:`ksame.bench.grouping.draw_codes`. ``ksame bench grouping k-same``
+compares with others.
 
     python -m benchmarks.grouping_speed            # 10^3 to 10^6 faces, a few minutes
     python -m benchmarks.grouping_speed --faces 100000
@@ -20,36 +20,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ksame.bench.face_sets import plain_loop
-from ksame.methods import KSame, Problem
-from ksame.methods.grouping import STRATEGIES, Neighbours, partition, sse
+from ksame.bench.grouping import FEATURES, draw_codes, exact_greedy, grouped
+from ksame.methods.grouping import STRATEGIES, sse
 
-FEATURES = 59
 KINDS = ("portraits", "even")
-PIXEL_KS = (2, 3, 5, 10, 50, 100)
-
-Array = NDArray[Any]
-
-
-def draw_codes(kind: str, n: int, *, seed: int = 0) -> Array:
-    """Return codes of shape (n, 59), float32, with the spectrum of portraits or with an even one."""
-    rng = np.random.default_rng(seed)
-    spread = np.arange(1, FEATURES + 1) ** (-0.6 if kind == "portraits" else 0.0)
-    codes = np.empty((n, FEATURES), dtype=np.float32)
-    for start in range(0, n, 10_000):
-        rows = codes[start : start + 10_000]
-        rows[:] = rng.standard_normal(rows.shape) * spread
-    return codes
 
 
 def measure(kind: str, n: int, strategy: str, k: int) -> dict[str, float]:
     """Group n faces in this process; return processor seconds, peak memory per byte of input, loss and group sizes."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    codes = draw_codes(kind, n)
+    codes = draw_codes(n, even=kind == "even")
     start, wall = time.process_time(), time.perf_counter()
-    labels = partition(Neighbours(codes), k, strategy, np.random.default_rng(0))
+    labels = grouped(codes, k, strategy)
     seconds, wall = time.process_time() - start, time.perf_counter() - wall
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
     sizes = np.bincount(labels)
@@ -91,115 +74,22 @@ def growth(kind: str, strategy: str, sizes: list[int], k: int) -> dict[str, Any]
     return {"kind": kind, "strategy": strategy, "k": k, "runs": runs, "exponent": exponent}
 
 
-def whole_greedy(codes: Array, k: int, rng: np.random.Generator) -> Array:
-    """Return the groups of Newton et al. (2005, Fig. 4), every group from all faces that are left: no leaves."""
-    points = codes.astype(np.float64)
-    squares = (points**2).sum(axis=1)
-    left, labels = np.arange(len(points)), np.empty(len(points), dtype=np.intp)
-    group = 0
-    while len(left):
-        size = len(left) if len(left) < 2 * k else k
-        centre = rng.integers(len(left))
-        apart = squares - 2.0 * (points @ points[centre])
-        apart[centre] = -np.inf
-        chosen = np.argpartition(apart, size - 1)[:size]
-        labels[left[chosen]] = group
-        group += 1
-        stay = np.ones(len(left), dtype=bool)
-        stay[chosen] = False
-        rest = len(left) - size  # fill the gaps from the end instead of copying everything
-        gaps, movers = chosen[chosen < rest], rest + np.flatnonzero(stay[rest:])
-        for array in (left, points, squares):
-            array[gaps] = array[movers]
-        left, points, squares = left[:rest], points[:rest], squares[:rest]
-    return labels
-
-
-def loss_against_whole(kind: str, n: int, k: int) -> dict[str, Any]:
-    """Compare the loss of every strategy with that of greedy without leaves, on the same codes."""
-    codes = draw_codes(kind, n)
+def loss_against_exact(kind: str, n: int, k: int) -> dict[str, Any]:
+    """Compare the loss of every strategy with that of the exact greedy run, on the same codes."""
+    codes = draw_codes(n, even=kind == "even")
     start = time.process_time()
-    whole = sse(codes, whole_greedy(codes, k, np.random.default_rng(0)))
-    found: dict[str, Any] = {"kind": kind, "n": n, "whole_seconds": time.process_time() - start}
+    exact = sse(codes, exact_greedy(codes, k))
+    found: dict[str, Any] = {"kind": kind, "n": n, "exact_seconds": time.process_time() - start}
     for strategy in STRATEGIES[:2]:
         start = time.process_time()
-        labels = partition(Neighbours(codes), k, strategy, np.random.default_rng(0))
-        found[strategy] = {"seconds": time.process_time() - start, "loss_ratio": sse(codes, labels) / whole}
+        labels = grouped(codes, k, strategy)
+        found[strategy] = {"seconds": time.process_time() - start, "loss_ratio": sse(codes, labels) / exact}
         print(
-            f"{kind:9s} {n:,} faces, {strategy}: loss {found[strategy]['loss_ratio']:.4f} x greedy without leaves "
-            f"(wanted: at most 1.05), {found[strategy]['seconds']:.1f} s against {found['whole_seconds']:.1f} s",
+            f"{kind:9s} {n:,} faces, {strategy}: loss {found[strategy]['loss_ratio']:.4f} x the exact greedy run "
+            f"(wanted: at most 1.05), {found[strategy]['seconds']:.1f} s against {found['exact_seconds']:.1f} s",
             flush=True,
         )
     return found
-
-
-def against_anonypyx(sizes: tuple[int, ...], k: int) -> dict[str, Any]:
-    """Group the same codes with ``anonypyx`` (PyPI) where it is installed."""
-    try:
-        import pandas as pd
-        from anonypyx.microaggregation import MDAVGeneric, RandomChoiceAggregation
-    except ImportError:
-        print("anonypyx is not installed; pip install anonypyx to compare with it")
-        return {"installed": False}
-    runs = []
-    for n in sizes:
-        codes = draw_codes("portraits", n)
-        table = pd.DataFrame(codes.astype(np.float64))
-        for strategy, theirs in (("greedy", RandomChoiceAggregation), ("mdav", MDAVGeneric)):
-            if strategy == "mdav" and n > 4_000:  # theirs would take minutes
-                continue
-            start = time.process_time()
-            clusters = theirs(table, table.columns).partition(k)
-            their_seconds = time.process_time() - start
-            their_labels = np.empty(n, dtype=np.intp)
-            for number, cluster in enumerate(clusters):
-                their_labels[np.asarray(cluster, dtype=np.intp)] = number
-            start = time.process_time()
-            ours = partition(Neighbours(codes), k, strategy, np.random.default_rng(0))
-            seconds = time.process_time() - start
-            run = {
-                "n": n,
-                "strategy": strategy,
-                "seconds": seconds,
-                "anonypyx_seconds": their_seconds,
-                "speed_ratio": their_seconds / seconds,
-                "loss_ratio": sse(codes, ours) / sse(codes, their_labels),
-            }
-            runs.append(run)
-            print(
-                f"anonypyx, {n:,} faces, {strategy}: {their_seconds:.2f} s, ksame {seconds:.3f} s, "
-                f"ratio {run['speed_ratio']:.1f}; loss of ksame {run['loss_ratio']:.3f} x theirs",
-                flush=True,
-            )
-    return {"installed": True, "runs": runs}
-
-
-def against_plain_loop(n: int = 805, d: int = 13_266, rounds: int = 3) -> dict[str, float]:
-    """Compare k-Same-Pixel with the plain loop: same pixels, same seeds, in turn; the groups must be the same."""
-    rng = np.random.default_rng(0)
-    pixels = np.clip(0.5 + 0.1 * rng.standard_normal((n, 60)) @ rng.standard_normal((60, d)) / 8, 0, 1)
-    subjects = np.array([f"{i:04d}" for i in range(n)])
-    slow, fast = [], []
-    for turn in range(rounds):
-        start = time.process_time()
-        expected = {k: plain_loop(pixels, k, np.random.default_rng(turn)) for k in PIXEL_KS}
-        slow.append(time.process_time() - start)
-        start = time.process_time()
-        problem = Problem(pixels, subjects)
-        outcomes = {k: KSame(k).run(problem, np.random.default_rng(turn)) for k in PIXEL_KS}
-        fast.append(time.process_time() - start)
-        for k in PIXEL_KS:
-            released, labels = expected[k]
-            assert np.array_equal(outcomes[k].groups, labels), f"other groups at k = {k}"
-            assert np.allclose(outcomes[k].surrogates[outcomes[k].rows], released)
-    result = {"plain_seconds": float(np.median(slow)), "seconds": float(np.median(fast))}
-    result["speed_ratio"] = result["plain_seconds"] / result["seconds"]
-    print(
-        f"k-Same-Pixel, {n} x {d}, k = {PIXEL_KS}: plain loop {result['plain_seconds']:.2f} s, "
-        f"ksame {result['seconds']:.2f} s, ratio {result['speed_ratio']:.1f} (wanted: at least 20)",
-        flush=True,
-    )
-    return result
 
 
 def main(faces: int = 1_000_000, k: int = 10) -> dict[str, Any]:
@@ -215,9 +105,7 @@ def main(faces: int = 1_000_000, k: int = 10) -> dict[str, Any]:
             growth("portraits", "mdav", sizes, k),
             *(growth("portraits", strategy, few, k) for strategy in STRATEGIES[2:]),
         ],
-        "loss": [loss_against_whole(kind, n, k) for n in losses for kind in KINDS],
-        "anonypyx": against_anonypyx(tuple(n for n in (1_000, 4_000, 20_000) if n <= faces), k),
-        "plain_loop": against_plain_loop(),
+        "loss": [loss_against_exact(kind, n, k) for n in losses for kind in KINDS],
     }
 
 

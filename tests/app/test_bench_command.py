@@ -11,7 +11,7 @@ from ksame.bench.base import MissingYardstickError, compare, timed
 from ksame.bench.report import cells
 
 DOCS = Path(__file__).parents[2] / "docs"
-QUICK = ("start", "k-same", "eigenfaces", "audit")
+QUICK = ("start", "k-same", "grouping", "eigenfaces", "audit")
 
 
 @pytest.fixture(autouse=True)

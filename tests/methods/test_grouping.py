@@ -3,12 +3,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from benchmarks.grouping_speed import draw_codes, measure, whole_greedy
+from benchmarks.grouping_speed import measure
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ksame.arrays import members
+from ksame.bench.grouping import draw_codes, exact_greedy
 from ksame.errors import UsageError
 from ksame.methods import grouping
 from ksame.methods.cutting import cut
@@ -128,8 +129,8 @@ def test_distances_by_tiles_are_those_of_one_formula_to_the_bit(n, d, offset):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_what_fits_into_one_leaf_is_grouped_all_against_all(strategy):
     for codes in (
-        draw_codes("portraits", 500).astype(np.float64),
-        np.round(draw_codes("even", 200)).astype(np.float64),
+        draw_codes(500).astype(np.float64),
+        np.round(draw_codes(200, even=True)).astype(np.float64),
     ):
         distances = plain_distances(codes)
         rng = np.random.default_rng(3)
@@ -163,14 +164,14 @@ def test_thousands_of_equal_faces_are_grouped_too():
 @pytest.mark.parametrize("kind", ["portraits", "even"])
 @pytest.mark.parametrize(("n", "k"), [(5000, 10), (5000, 100), (4500, 1000)])
 def test_leaves_cost_at_most_five_per_cent_of_loss(kind, n, k):
-    codes = draw_codes(kind, n)
+    codes = draw_codes(n, even=kind == "even")
     labels = partition(Neighbours(codes), k, "greedy", np.random.default_rng(0))
     assert np.bincount(labels).min() >= k
-    assert sse(codes, labels) <= 1.05 * sse(codes, whole_greedy(codes, k, np.random.default_rng(0)))
+    assert sse(codes, labels) <= 1.05 * sse(codes, exact_greedy(codes, k))
 
 
 def test_memory_does_not_grow_with_the_square_of_the_faces():
-    codes = draw_codes("portraits", 12_000)
+    codes = draw_codes(12_000)
     tracemalloc.start()
     partition(Neighbours(codes), 10, "greedy", np.random.default_rng(0))
     peak = tracemalloc.get_traced_memory()[1]

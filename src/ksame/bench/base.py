@@ -28,6 +28,7 @@ class Settings:
     faces: int = 200  # of the face sets, as height and width
     height: int = 134
     width: int = 99
+    codes: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)  # how many are grouped
     rounds: int = 3  # turns of which medians are taken; on media, half as many
     install: bool = False  # install yardsticks that are missing, each into an environment of its own
     clip: Path | None = None  # a recording instead of the sample that comes with the package
