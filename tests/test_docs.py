@@ -44,6 +44,14 @@ def test_every_model_datum_and_dependency_has_its_licence():
         assert re.search(rf"\b{name}\b", page), name
 
 
+def test_the_promise_names_the_frames_whose_surroundings_count():
+    from ksame.scene.render import STEP
+
+    told = (ROOT / "docs" / "scenes.md").read_text(encoding="utf-8")
+    assert f"at least one frame of {STEP}," in told
+    assert f"in that frame and at most {STEP - 1} before and after it" in told
+
+
 def test_the_citation_is_of_this_version():
     from ksame.version import __version__
 

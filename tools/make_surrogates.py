@@ -100,7 +100,9 @@ def main() -> int:
         shapes.append(looks.shape)
         textures.append(cv2.imencode(".jpg", plain[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, QUALITY])[1])
         irises.append(looks.iris)
-        labels.append([path.stem.startswith("f"), float(model.predicted(code[None], "born")[0]), skin_of(plain).tone])
+        labels.append(
+            [path.stem.startswith("f"), float(model.predicted(code[None], "born")[0]), skin_of(plain).brightness]
+        )
         names.append(path.stem)
     with options.output.with_suffix(".part").open("wb") as file:
         np.savez_compressed(

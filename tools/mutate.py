@@ -93,12 +93,17 @@ def survives(path: str, n: int, function: FunctionType, tests: list[tuple[float,
     limit = 20 + 4 * int(sum(seconds for seconds, *_ in tests))  # one that computes for ever is killed
     signal.alarm(10 * limit)
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
-    tree = ast.fix_missing_locations(Mutator(n).visit(ast.parse(Path(path).read_text())))
-    codes = [compile(tree, path, "exec", dont_inherit=True)]
-    for code in codes:
-        codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
-    function.__code__ = next(code for code in codes if place(code) == place(function.__code__))
-    os._exit(not all(passes(item) for _, item, _ in tests))
+    killed = False  # one that cannot be made tells nothing either
+    try:
+        tree = ast.fix_missing_locations(Mutator(n).visit(ast.parse(Path(path).read_text())))
+        codes = [compile(tree, path, "exec", dont_inherit=True)]
+        for code in codes:
+            codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+        function.__code__ = next(code for code in codes if place(code) == place(function.__code__))
+        killed = True
+        killed = not all(passes(item) for _, item, _ in tests)
+    finally:
+        os._exit(killed)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -247,7 +247,15 @@ def test_in_dim_light_skin_is_darker_but_of_about_the_same_tone():
     pale = toned(bank().texture(0), Skin(-0.4, -0.4))
     bright, dim = skin_of(pale), skin_of(pale * 0.4)
     assert bright.brightness - dim.brightness == pytest.approx(-np.log(0.4), abs=0.02)
-    assert bright.tone - dim.tone < 0.25
+    assert dim.tone - dim.brightness == pytest.approx(0.4)
+
+
+def test_without_colour_only_the_brightness_tells():
+    dark = toned(bank().texture(0), Skin(-1.0, -1.0))
+    grey = np.repeat(dark.mean(axis=2, keepdims=True), 3, axis=2)
+    assert skin_of(grey).tone == skin_of(grey).brightness == pytest.approx(-1.0, abs=0.1)
+    muted = skin_of((dark + grey) / 2)
+    assert muted.tone - muted.brightness <= 0.4
 
 
 def test_in_warm_light_pale_skin_stays_pale():

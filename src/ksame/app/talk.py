@@ -76,11 +76,11 @@ def plain(text: str) -> str:
     >>> print(plain("[red]\x1b[2J\udc80"))
     \[red]\x1b[2J\udc80
     """
-    return escape(_printable(text))
+    return escape(_printable(text, "\n"))
 
 
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+def _printable(text: str, kept: str = "") -> str:
+    return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)
 
 
 @contextmanager

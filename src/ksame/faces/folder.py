@@ -118,9 +118,10 @@ def read_each(
     scheduler: Scheduler | None = None,
     progress: Progress = silent,
 ) -> tuple[list[T], tuple[str, ...]]:
-    """Read the pictures, one after the other or as the scheduler has it, and return what ``take`` makes of each.
+    """Read the pictures, one after the other or as the scheduler has it.
 
-    With ``skip_unreadable``, also why files could not be read; without it they raise together.
+    Returned are what ``take`` makes of each, and why others could not be read: none unless ``skip_unreadable``, since
+    otherwise these raise, all together.
     """
     with nullcontext(scheduler) if scheduler else open_scheduler() as chosen:
         each = chosen.map(partial(_read, take), entries, "reading pictures", progress=progress)

@@ -35,7 +35,7 @@ class InventionConfig:
     band : float
         Width of the band round a region in which old and new are mixed, in sides of the square; by choice.
     fine : float
-        How many times smaller than its square a head must be in the frame to be read without loss; by choice.
+        A square is doubled before it is read, unless it is so many times smaller in the frame; by choice.
     sharpening : float
         Of photographs; recordings would flicker. By ``benchmarks.naturalness`` on portraits that the finisher learned
         from, then by eye.
@@ -209,7 +209,8 @@ def _warped(head: ByteArray, matrix: FloatArray, shape: tuple[int, ...], row: in
     """Return the rows of a part of a frame from ``row`` on, as many as ``shape`` has, as the head shows in them."""
     moved = matrix.copy()
     moved[:, 2] += matrix[:, 1] * row
-    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    enlarged = abs(np.linalg.det(matrix[:, :2])) < 1  # very large heads, even though their squares were doubled
+    flags = (cv2.INTER_CUBIC if enlarged else cv2.INTER_LINEAR) | cv2.WARP_INVERSE_MAP
     warped = cv2.warpAffine(head, moved, shape[1::-1], flags=flags, borderMode=cv2.BORDER_REPLICATE)
     return np.asarray(warped, dtype=np.float32)
 

@@ -42,9 +42,11 @@ class SurrogateConfig:
     # colour of the photographs' light away
     red: tuple[float, float, float] = (0.129, -0.591, -0.218)
     blue: tuple[float, float, float] = (-0.075, 0.151, -0.160)
-    tones: tuple[float, float] = (-1.3, -0.2)  # for which the fit holds
+    tones: tuple[float, float] = (-1.3, -0.2)  # for which the fit holds; also of the brightness that is drawn
     # the same the other way round: the tone, less 0.2 to be sure, as 1, log R/G and log B/G of the same cheeks tell it
     by_hue: tuple[float, float, float] = (0.35, -2.4, 0.83)
+    min_red: float = 0.1  # log R/G below which a picture has too little colour to tell: no skin among the 560 had less
+    max_lighter: float = 0.4  # than the brightness is the tone at most: muted colours look like those of pale skin
 
 
 SURROGATE = SurrogateConfig()
@@ -146,12 +148,15 @@ def skin_of(texture: NDArray[Any]) -> Skin:
     """Read the skin of a texture, (height, width, 3), from 0 to 255.
 
     Dim light makes skin darker without changing its hue. So whoever is darker than their hue tells stands in the dim.
-    Warm light makes the hue that of darker skin; then the brightness tells.
+    Warm light makes the hue that of darker skin; then the brightness tells, as it does where there is no colour.
     """
     red, green, blue = colour = np.maximum(face_model().evener.skin_colour(texture), 1.0)
-    brightness = float(np.log(max(float(colour @ LUMA) / 255, 1e-3)))
-    by_hue = np.array(SURROGATE.by_hue) @ [1.0, np.log(red / green), np.log(blue / green)]
-    return Skin(brightness, max(brightness, float(np.clip(by_hue, *SURROGATE.tones))))
+    brightness = float(np.log(colour @ LUMA / 255))
+    if np.log(red / green) < SURROGATE.min_red:
+        return Skin(brightness, brightness)
+    by_hue = float(np.array(SURROGATE.by_hue) @ [1.0, np.log(red / green), np.log(blue / green)])
+    lightest = min(SURROGATE.tones[1], brightness + SURROGATE.max_lighter)
+    return Skin(brightness, max(brightness, min(by_hue, lightest)))
 
 
 def toned(texture: NDArray[Any], skin: Skin) -> ByteArray:

@@ -24,7 +24,9 @@ from ksame.models.yunet import SAME, yunet
 
 SMALLEST = 24  # side in pixels of the smallest face that the network finds almost always
 TINY = 12  # side in pixels with `tiny`
-_WHOLE, _TILE = 1920, 1216  # sides up to which pictures are searched whole, and of tiles: memory stays bounded
+# Sides up to which pictures are searched whole, and of tiles: memory stays bounded. What the network holds of a tile,
+# 16 x 608 x 608 numbers, is just below what ``ksame.scene.memory`` lets the C library keep.
+_WHOLE, _TILE = 1920, 1216
 _MAX_FACE = 320  # above, the network sees parts; the next reduced copy has such a face at a quarter of the size
 _REDUCE = 4
 _OVERLAP = 128  # of tiles, in pixels: a face cut by a tile's edge is smaller or found in the reduced copy

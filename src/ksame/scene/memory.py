@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Names of settings in glibc, and what they are set to, by measuring. Frames of 4K video are taken from the system and
-# given back to it one by one, since among others they leave holes. What is smaller is kept, the detector's tiles above
-# all: asking for it again took a third of the time of a photograph of 36 megapixels.
+# given back to it one by one, since among others they leave holes. What is smaller is kept, the detector's tiles
+# (``_TILE`` there) above all: asking for it again took a third of the time of a photograph of 36 megapixels.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _SETTINGS = ((_ARENA_MAX, 2), (_MMAP_THRESHOLD, 23 << 20), (_TRIM_THRESHOLD, 256 << 20))
 _lock = Lock()
@@ -61,7 +61,7 @@ def forget_mapped(array: NDArray[Any]) -> None:
 
 
 def share_memory() -> None:
-    """Let threads that are yet to come share two stores of memory, and keep frames out of them.
+    """Let threads that are yet to come share two stores of memory, and keep large frames out of them.
 
     With one store each, what all threads keep back adds up.
     """

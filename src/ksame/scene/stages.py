@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -172,8 +172,9 @@ def write_all_tracks(run: StageRun, files: Sequence[JobFile], tracks: Sequence[T
 def view_file(run: StageRun, file: JobFile) -> FileViews:
     """Return what one file shows of everyone: pieces of a few hundred pixels, which lie in the store."""
     run.check(file)
-    frames = partial(file.media.frames, 0)
-    views = collect_views(frames, run.tracks(file), run.tools.judge, run.config.tracker.detector)
+    views = collect_views(
+        lambda only: file.media.frames(only=only), run.tracks(file), run.tools.judge, run.config.tracker.detector
+    )
     return views.stored(run.store.place(VIEWS, file.number).absolute())
 
 

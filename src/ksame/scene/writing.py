@@ -18,7 +18,7 @@ from ksame.files import hash_tree
 from ksame.scene.at_risk import DAMAGED, NOBODY, AtRisk, Shown, shown, stretches, without_faces
 from ksame.scene.decide import Decision
 from ksame.scene.media import CONTAINERS, SEGMENT, Frame, Output, OutputFrame, Pixels, Voice, WorkFolder, open_part
-from ksame.scene.memory import forget_mapped, give_back_memory
+from ksame.scene.memory import give_back_memory
 from ksame.scene.render import STEP, MaskedInstead, Renderer, changed_region, first_needed, render_frames
 from ksame.scene.result import FileResult
 from ksame.scene.sealing import Originals, Sealer, pieces_in
@@ -28,7 +28,6 @@ from ksame.scene.track.tracks import in_order
 from ksame.scene.workers import CancelledError
 
 _LARGE = 16 << 20  # bytes of a frame after which memory is given back at once: holes between such frames add up
-_FORGET = 256  # frames after which their meshes are let go of, by choice: those of an hour take 500 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +166,6 @@ def _write_frames(
         for frame, pixels in islice(rendered, begin - first, None if end is None else end - first):
             write(frame, pixels, changed_region(renderer, frame, pixels))
             masked += renderer.masked_instead(frame.index, frame.time)
-            if frame.index % _FORGET == 0:
-                for track in renderer.tracks.tracks:
-                    forget_mapped(track.points)
             large = frame.pixels.nbytes > _LARGE
             del frame, pixels  # not held while the next one is made
             if large:

@@ -35,12 +35,12 @@ class FaceSpace(Protocol):
 
 
 class Space(Parameters):
-    """A face space whose parameters are all public, and whose codes have no points."""
+    """A face space whose parameters are all public; its codes have no points unless it says so."""
 
     def params(self) -> dict[str, Any]:
         """Return the public parameters, ready for JSON."""
         return self.get_params()
 
     def landmarks(self, codes: FloatArray) -> FloatArray | None:
-        """Return None: pixels have no points."""
+        """Return None: there are no points."""
         return None

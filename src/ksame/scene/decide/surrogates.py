@@ -210,7 +210,7 @@ class _Search:
         return None
 
     def _draw(self, count: int) -> list[Surrogate]:
-        """Draw faces, each about as old as somebody here, and of their skin tone."""
+        """Draw faces, each about as old as somebody here, and of their skin."""
         like = (self.people[int(self.rng.integers(len(self.people)))] for _ in range(count))
         return [draw_surrogate(person.woman, person.born, person.skin, self.rng) for person in like]
 

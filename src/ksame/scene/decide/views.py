@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from ksame.arrays import ByteArray, FloatArray
 from ksame.heads.head import EXPRESSION, Head, Region, expression_of, neutral_shape
@@ -137,12 +138,11 @@ def read(pixels: ByteArray, mesh: Mesh) -> Reading:
     skin = skin_of(255 * model.warp.image(rows))
     away = dict(zip(EXPRESSION, -expression_of(mesh.blendshapes), strict=True))
 
-    def code(gain: float) -> FloatArray:
-        lit = (gain * rows).clip(0, 1).astype(np.float32)
-        return model.moved(model.encode(mesh.points * [1.0, 1.0, -1.0], lit)[None], away)
+    def code(texture: NDArray[np.float32]) -> FloatArray:
+        return model.moved(model.encode(mesh.points * [1.0, 1.0, -1.0], texture)[None], away)
 
-    woman = model.predicted(code(np.exp(ORDINARY.brightness - skin.brightness)), "woman")[0]
-    return Reading(code(1.0)[0], float(woman), skin)
+    lit = (rows * np.float32(np.exp(ORDINARY.brightness - skin.brightness))).clip(0, 1)
+    return Reading(code(rows)[0], float(model.predicted(code(lit), "woman")[0]), skin)
 
 
 def _view(pixels: ByteArray, mesh: Mesh, neutral: FloatArray, recogniser: Recogniser) -> View:

@@ -151,8 +151,8 @@ class Media(ABC):
             raise InputError(f"{self.path}: frame {index} has not been read yet, so that its time is not known.")
         return Timestamp(self._pts[index], self._durations[index])
 
-    def frames(self, start: int = 0, only: Container[int] | None = None) -> FrameStream:
-        """Return the frames from number ``start`` on, or ``only`` some, in constant memory.
+    def frames(self, start: int = 0, *, only: Container[int] | None = None) -> FrameStream:
+        """Return the frames from number ``start`` on, or of all frames ``only`` some, in constant memory.
 
         All others are decoded and passed over, so that those that come are the same as without them.
         A frame that cannot be decoded raises an :class:`InputError`.

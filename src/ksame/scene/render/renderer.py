@@ -17,6 +17,7 @@ from ksame.models.finisher import Finisher, finisher
 from ksame.scene.decide import Decision, Treatment, neutral_of
 from ksame.scene.media import Frame
 from ksame.scene.media.regions import Box, Region, boxes_at
+from ksame.scene.memory import forget_mapped
 from ksame.scene.render.filling import fill, outline_of, rectangle
 from ksame.scene.render.given import uncovered
 from ksame.scene.render.masking import Mask
@@ -24,6 +25,7 @@ from ksame.scene.track.tracks import NOT_SURE, Tracks
 
 MAX_YAW = 65.0
 """Degrees beyond which a turned head is masked: nothing like it was among what the finisher learned from."""
+_FORGET = 256  # frames after which their meshes are let go of, by choice: those of an hour take 500 MB
 _CACHED = 160  # frames whose plans are kept, by choice: several steps of rendering ask for them
 
 
@@ -226,6 +228,9 @@ class Renderer:
         return [MaskedInstead(index, face.person, reason) for face, reason in self.plan(index, time).masked if reason]
 
     def _make_plan(self, index: int, time: float) -> FramePlan:
+        if index % _FORGET == 0:
+            for track in self.tracks.tracks:
+                forget_mapped(track.points)
         faces = self.tracks.at(index) if self.span[0] <= time <= self.span[1] else ()
         plan = FramePlan.of(faces, self.decisions, self._neutral, self.mask)
         filled = [rectangle(*box) for box in boxes_at(self.regions, time)]

@@ -136,15 +136,15 @@ def _neighbours(
     keys: Mapping[int, Sequence[int]], made: Mapping[int, Mapping[int, FinishedHead]], place: int
 ) -> dict[int, tuple[FinishedHead, FinishedHead, float]]:
     """Return, for each track, the finished heads before and after a place, and how far it is between them."""
-    found = {}
+    neighbours = {}
     for track, places in keys.items():
         first = max((key for key in places if key <= place), default=None)
         last = min((key for key in places if key >= place), default=None)
         if first is not None and last is not None:
             start, end = made.get(first, {}).get(track), made.get(last, {}).get(track)
             if start is not None and end is not None:
-                found[track] = (start, end, (place - first) / max(1, last - first))
-    return found
+                neighbours[track] = (start, end, (place - first) / max(1, last - first))
+    return neighbours
 
 
 def _compose(
@@ -177,7 +177,7 @@ def _length(n_bytes: int) -> int:
 
     Examples
     --------
-    >>> [_length(3 * width * height) for width, height in ((640, 480), (1920, 1080), (3840, 2160))]
-    [16, 4, 1]
+    >>> [_length(3 * width * height) for width, height in ((640, 480), (1920, 1080), (2560, 1440), (3840, 2160))]
+    [16, 4, 2, 1]
     """
-    return next((n for n in (STEP, STEP // 2, STEP // 4) if n * _ON_THEIR_WAY * n_bytes <= _MAX_BYTES), 1)
+    return next((n for n in (STEP, STEP // 2, STEP // 4, STEP // 8) if n * _ON_THEIR_WAY * n_bytes <= _MAX_BYTES), 1)
