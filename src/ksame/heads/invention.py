@@ -148,7 +148,7 @@ def put(out: ByteArray, hidden: Mask, region: Region, finished: FinishedHead, *,
         return
     inside = filled(part.shape, region.outline - _origin(window))
     head = _sharpened(finished.square) if still and size >= INVENTION.sharpened_from else finished.square
-    cubic = still or region.side > 2 * size
+    cubic = still and region.side <= 2 * size  # very large heads would take a second
     if not cubic and region.side > size / INVENTION.fine:
         head, matrix = _doubled(head, matrix)
     _put(part, unknown, inside, head, matrix, region.side, finished.grain, cubic)
