@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 # Names of settings in glibc, and what they are set to, by measuring. Frames of 4K video are taken from the system and
 # given back to it one by one, since among others they leave holes. What is smaller is kept, the detector's tiles
-# (``_TILE`` there) above all: asking for it again took a third of the time of a photograph of 36 megapixels.
+# (``_TILE`` there) above all: asking for it again took long.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _SETTINGS = ((_ARENA_MAX, 2), (_MMAP_THRESHOLD, 23 << 20), (_TRIM_THRESHOLD, 256 << 20))
 _lock = Lock()

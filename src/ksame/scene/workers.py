@@ -107,7 +107,7 @@ class Tools:
 @lru_cache(maxsize=1)
 def _worker_tools(token: CancelToken) -> Tools:
     """Return the tools of this worker for one run; those for an earlier run are forgotten."""
-    share_memory()  # Dask has workers give back every little piece: two fifths of their time went by in asking again
+    share_memory()  # Dask has workers give back every little piece, and ask for it again
     return Tools(token)
 
 
