@@ -74,7 +74,7 @@ class FrameConverter:
     def _converted_rgb(self, pixels: Pixels) -> VideoFrame:
         frame = VideoFrame.from_numpy_buffer(np.ascontiguousarray(pixels), format="rgb24")
         if self._colours is None:
-            return self._from_rgb.reformat(frame, format=self._pixel_format)
+            return self._from_rgb.reformat(frame, format=self._pixel_format, threads=1)
         return reformat(self._from_rgb, frame, self._pixel_format, self._colours.as_rgb, self._colours)
 
 
@@ -86,7 +86,7 @@ def reformat(
     target: ColourSpace,
     size: tuple[int | None, int | None] = (None, None),
 ) -> VideoFrame:
-    """Convert a frame to another pixel format, colour space and size."""
+    """Convert a frame to another pixel format, colour space and size; in one thread, as other frames keep the rest."""
     return reformatter.reformat(
         frame,
         width=size[0],
@@ -96,6 +96,7 @@ def reformat(
         dst_colorspace=target.swscale_matrix,
         src_color_range=source.range,
         dst_color_range=target.range,
+        threads=1,
     )
 
 
