@@ -69,8 +69,8 @@ class Invention:
     @classmethod
     def of(cls, looks: Looks, head: Head, neutral: FloatArray, cover: Cover = HEAD) -> Invention:
         """Place a surrogate in a head's region; ``neutral`` is the person's own shape, (478, 3)."""
-        mean, placed = head.place(wearing(np.stack([face_model().base, looks.shape]), head, neutral))
-        region = Region.about(mean, head, cover)
+        placed = head.place(wearing(looks.shape, head, neutral))
+        region = Region.of(head, neutral, cover)
         return cls(looks, head, region, region.in_square(placed[:, :2]))
 
 

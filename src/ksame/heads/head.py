@@ -31,6 +31,7 @@ _LIPS = np.array([UPPER_LIP, LOWER_LIP])
 _ROUND_LIPS = np.array([[185, 40, 39, 37, 0, 267, 269, 270, 409], [146, 91, 181, 84, 17, 314, 405, 321, 375]])
 _PAIRS = np.array([[*LIDS[0][i], *LIDS[1][i], *_LIPS[i]] for i in (0, 1)])
 """Points that open and shut, upper and lower: 7 pairs of each eye, then those of the lips."""
+_N_LIDS = 14
 _INDEX = {name: [BLENDSHAPES.index(part) for part in parts] for name, parts in BLENDS.items()}
 EXPRESSION = tuple(BLENDS)
 """What of an expression the face model can move."""
@@ -50,6 +51,7 @@ class EyesConfig:
 
 
 EYES_DRAWN = EyesConfig()
+_LOOKS_FURTHER = np.array([EYES_DRAWN.sideways - 1, EYES_DRAWN.upwards - 1, 0.0])
 
 
 def expression_of(blendshapes: FloatArray) -> FloatArray:
@@ -130,16 +132,14 @@ def wearing(shape: FloatArray, head: Head, neutral: FloatArray) -> FloatArray:
     worn = shape + (now - neutral)
     corners, seen_corners = worn[..., _CORNERS, :], now[_CORNERS]
     wide = _lengths(corners) / np.maximum(_lengths(seen_corners), 1e-6)  # of each eye, beside the person's
-    opened = EYES_DRAWN.opened * np.repeat(wide, 7, axis=-1)
     lips = worn[..., _LIPS, :]
-    upper, lower = worn[..., _PAIRS[0], :], worn[..., _PAIRS[1], :]
-    apart = now[_PAIRS[0]] - now[_PAIRS[1]]
-    factor = np.concatenate([opened, np.ones((*wide.shape[:-1], _LIPS.shape[1]))], axis=-1)
-    middle, half = 0.5 * (upper + lower), 0.5 * factor[..., None] * apart
+    pairs, (upper, lower) = worn[..., _PAIRS, :], now[_PAIRS]
+    factor = np.ones((*wide.shape[:-1], _PAIRS.shape[1], 1))
+    factor[..., :_N_LIDS, 0] = EYES_DRAWN.opened * np.repeat(wide, _N_LIDS // 2, axis=-1)
+    middle, half = 0.5 * (pairs[..., 0, :, :] + pairs[..., 1, :, :]), 0.5 * factor * (upper - lower)
     worn[..., _PAIRS[0], :], worn[..., _PAIRS[1], :] = middle + half, middle - half
     looks_from = now[_IRISES] - seen_corners.mean(axis=1, keepdims=True)
-    more = np.array([EYES_DRAWN.sideways - 1, EYES_DRAWN.upwards - 1, 0.0])
-    looks_from += looks_from[:, :1] * more  # an iris moves as a whole
+    looks_from += looks_from[:, :1] * _LOOKS_FURTHER  # an iris moves as a whole
     worn[..., _IRISES, :] = corners.mean(axis=-2, keepdims=True) + wide[..., None, None] * looks_from
     worn[..., _ROUND_LIPS, :] += worn[..., _LIPS, :] - lips
     return worn
@@ -161,12 +161,8 @@ class Region:
     @classmethod
     def of(cls, head: Head, neutral: FloatArray, cover: Cover = HEAD) -> Region:
         """Return the region of a head; ``neutral`` is the person's own shape, (478, 3)."""
-        return cls.about(head.place(wearing(face_model().base, head, neutral)), head, cover)
-
-    @classmethod
-    def about(cls, placed: FloatArray, head: Head, cover: Cover) -> Region:
-        """Return the region about the mean face, (478, 3), as it is placed in the frame."""
-        rim = with_forehead(placed)[_OUTLINE, :2]
+        mean = face_model().base + (head.aligned - neutral)  # as worn, but for eyes and lips
+        rim = with_forehead(head.place(mean)[:, :2])[_OUTLINE]
         cos, sin = np.cos(head.roll), np.sin(head.roll)
         upright = np.array([[cos, sin], [-sin, cos]])
         turned = rim @ upright.T

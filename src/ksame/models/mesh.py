@@ -27,8 +27,8 @@ __all__ = ["BLENDSHAPES", "FaceMesh", "Mesh", "Pose", "five_points"]
 _SIDE = 256  # of the picture the network takes
 _FROM_BOX = 1.4  # side of the first square, in mean sides of the detector's box
 _FROM_POINTS = 1.5  # side of the second, in longest sides of the box around the points
-_EYE_CORNERS = ((33, 133), (362, 263))  # left in the picture, right in the picture
-_NOSE, _MOUTH = 4, (61, 291)
+_EYE_CORNERS = np.array([[33, 362], [133, 263]])  # of each eye one and the other; left in the picture, then right
+_NOSE_AND_MOUTH = np.array([4, 61, 291])
 
 
 class FaceMesh:
@@ -105,8 +105,13 @@ def five_points(mesh: Mesh | FloatArray) -> FloatArray:
     points = mesh.points if isinstance(mesh, Mesh) else np.asarray(mesh, dtype=np.float64)
     if points.ndim != 2 or len(points) != N_POINTS or points.shape[1] not in (2, 3):
         raise InputError(f"A mesh must have the shape ({N_POINTS}, 2 or 3). Got {points.shape}.")
-    eyes = [points[list(corners), :2].mean(axis=0) for corners in _EYE_CORNERS]
-    return np.array([*eyes, points[_NOSE, :2], *points[list(_MOUTH), :2]])
+    return np.concatenate([_eyes(points), points[_NOSE_AND_MOUTH, :2]])
+
+
+def _eyes(points: FloatArray) -> FloatArray:
+    """Return the middles of the eyes, (2, 2), of a mesh."""
+    one, other = points[_EYE_CORNERS, :2]
+    return np.asarray(0.5 * (one + other))
 
 
 def _square(centre: FloatArray, side: float, across: FloatArray) -> FloatArray:
@@ -120,8 +125,8 @@ def _square(centre: FloatArray, side: float, across: FloatArray) -> FloatArray:
 
 def _square_around(points: FloatArray) -> FloatArray:
     """Return the matrix of the upright square about a mesh."""
-    eyes = [points[list(corners), :2].mean(axis=0) for corners in _EYE_CORNERS]
-    across = eyes[1] - eyes[0]
+    left, right = _eyes(points)
+    across = right - left
     turn = _square(np.zeros(2), _SIDE, across)[:, :2]  # a rotation only
     turned = points[:, :2] @ turn.T
     low, high = turned.min(axis=0), turned.max(axis=0)

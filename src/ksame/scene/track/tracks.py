@@ -5,6 +5,7 @@ Points are those of :class:`ksame.models.Mesh`: x and y in pixels of the frame, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -80,9 +81,10 @@ class Track:
         if not 0 <= i < len(self):
             return None
         x, y, width, height = self.boxes[i].tolist()
+        points = np.asarray(self.points[i])  # memory maps are slow to work with
         mesh = None
-        if not np.isnan(self.points[i, 0, 0]):
-            mesh = Mesh(self.points[i], 1.0, self.blendshapes[i], Pose(*self.poses[i].tolist()))
+        if not math.isnan(points[0, 0]):
+            mesh = Mesh(points, 1.0, np.asarray(self.blendshapes[i]), Pose(*self.poses[i].tolist()))
         return Face(
             (x, y, width, height),
             np.full((5, 2), np.nan) if mesh is None else five_points(mesh),
