@@ -128,36 +128,44 @@ def between(first: FinishedHead, points: FloatArray, last: FinishedHead, share: 
         return first
     if first.square.shape != last.square.shape:
         return None
-    start, end = (carried(head, points).square for head in (first, last))
+    start, end = _warped((first, last), points)
     square = np.asarray(cv2.addWeighted(start, 1 - share, end, share, 0), dtype=np.uint8)
     return FinishedHead(points, square, (1 - share) * first.grain + share * last.grain)
 
 
 def carried(head: FinishedHead, points: FloatArray) -> FinishedHead:
     """Return a head with its points moved to ``points``, (478, 2), in sides of the square."""
-    return FinishedHead(points, _warped(head, points), head.grain)
+    return FinishedHead(points, *_warped((head,), points), head.grain)
 
 
-def _warped(head: FinishedHead, points: FloatArray) -> ByteArray:
-    """Return a square with its points moved to ``points``."""
-    away = head.points - points
-    if np.abs(away).max() < BETWEEN.still:
-        return head.square
-    size = len(head.square)
-    x, y = (size * _spread(points, away)).transpose(2, 0, 1)
-    x, y = (cv2.resize(np.ascontiguousarray(part), (size, size)) for part in (x, y))
+def _warped(heads: Sequence[FinishedHead], points: FloatArray) -> list[ByteArray]:
+    """Return the squares of heads, all of one size, with their points moved to ``points``."""
+    squares = [head.square for head in heads]
+    away = [head.points - points for head in heads]
+    moved = [i for i in range(len(heads)) if np.abs(away[i]).max() >= BETWEEN.still]
+    if not moved:
+        return squares
+    size = len(squares[0])
     across = np.arange(size, dtype=np.float32)
-    x, y = x + across, y + across[:, None]
-    return np.asarray(cv2.remap(head.square, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE))
+    spread = size * _spread(points, np.hstack([away[i] for i in moved]))
+    for i, x, y in zip(moved, spread[::2], spread[1::2], strict=True):
+        x, y = (np.asarray(cv2.resize(part, (size, size))) for part in (x, y))
+        x += across
+        y += across[:, None]
+        warped = cv2.remap(squares[i], x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+        squares[i] = np.asarray(warped, dtype=np.uint8)
+    return squares
 
 
-def _spread(points: FloatArray, away: FloatArray) -> NDArray[np.float32]:
-    """Spread values at points, both (478, 2), over a grid, (cells, cells, 2); far from all points they fade."""
+def _spread(points: FloatArray, values: FloatArray) -> NDArray[np.float32]:
+    """Spread values, (478, n), at points, (478, 2), over grids, (n, cells, cells); far from all points they fade."""
     n, trust = BETWEEN.cells, np.float32(BETWEEN.trust)
     cell = (points * n).astype(np.intp).clip(0, n - 1)
-    at = cell[:, 1] * n + cell[:, 0]
-    columns = (np.ones(len(at)), *away.T)
-    sums = np.stack([np.bincount(at, weights, n**2) for weights in columns], axis=1).astype(np.float32)
-    near, far = (cv2.GaussianBlur(sums.reshape(n, n, 3), (0, 0), sigma) for sigma in (BETWEEN.near, BETWEEN.far))
-    coarse = far[..., 1:] / (far[..., :1] + trust)
-    return np.asarray((near[..., 1:] + trust * coarse) / (near[..., :1] + trust), dtype=np.float32)
+    weights = np.column_stack([np.ones(len(points)), values])
+    at = (cell @ (1, n) * weights.shape[1])[:, None] + np.arange(weights.shape[1])
+    sums = np.bincount(at.ravel(), weights.ravel(), n * n * weights.shape[1]).astype(np.float32).reshape(n, n, -1)
+    near, far = (
+        np.stack(cv2.split(cv2.GaussianBlur(sums, (0, 0), sigma))) for sigma in (BETWEEN.near, BETWEEN.far)
+    )
+    coarse = far[1:] / (far[0] + trust)
+    return np.asarray((near[1:] + trust * coarse) / (near[0] + trust))

@@ -51,7 +51,6 @@ class EyesConfig:
 
 
 EYES_DRAWN = EyesConfig()
-_LOOKS_FURTHER = np.array([EYES_DRAWN.sideways - 1, EYES_DRAWN.upwards - 1, 0.0])
 
 
 def expression_of(blendshapes: FloatArray) -> FloatArray:
@@ -139,7 +138,8 @@ def wearing(shape: FloatArray, head: Head, neutral: FloatArray) -> FloatArray:
     middle, half = 0.5 * (pairs[..., 0, :, :] + pairs[..., 1, :, :]), 0.5 * factor * (upper - lower)
     worn[..., _PAIRS[0], :], worn[..., _PAIRS[1], :] = middle + half, middle - half
     looks_from = now[_IRISES] - seen_corners.mean(axis=1, keepdims=True)
-    looks_from += looks_from[:, :1] * _LOOKS_FURTHER  # an iris moves as a whole
+    more = np.array([EYES_DRAWN.sideways - 1, EYES_DRAWN.upwards - 1, 0.0])
+    looks_from += looks_from[:, :1] * more  # an iris moves as a whole
     worn[..., _IRISES, :] = corners.mean(axis=-2, keepdims=True) + wide[..., None, None] * looks_from
     worn[..., _ROUND_LIPS, :] += worn[..., _LIPS, :] - lips
     return worn
