@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import cv2
 import numpy as np
@@ -63,11 +63,12 @@ class FrameConverter:
         """Return a decoded frame in which the touched pixels of a window are others."""
         source, changed = decoded(), self._converted_rgb(pixels) if pixels.size else None
         merged = VideoFrame(*self._size, self._pixel_format)
+        parts = lru_cache(partial(coarser, (window, touched)))  # two planes have the same
         for number in range(len(merged.planes)):
             values = plane_values(merged, number)
             values[:] = orient(plane_values(source, number), self._orientation)
             if changed is not None:
-                place, where = coarser((window, touched), plane_steps(self._size[::-1], values.shape))
+                place, where = parts(plane_steps(self._size[::-1], values.shape))
                 np.copyto(values[place], plane_values(changed, number), where=where)
         return merged
 

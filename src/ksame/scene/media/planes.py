@@ -56,5 +56,5 @@ def coarser(part: Part, steps: Sequence[int]) -> Part:
     padded = np.zeros([(each.stop - each.start) * step for each, step in zip(window, steps, strict=True)], dtype=bool)
     top, left = rows.start - window[0].start * steps[0], columns.start - window[1].start * steps[1]
     padded[top : top + mask.shape[0], left : left + mask.shape[1]] = mask
-    shares = [padded[i :: steps[0], j :: steps[1]] for i in range(steps[0]) for j in range(steps[1])]
-    return window, np.asarray(np.logical_or.reduce(shares))
+    by_row = np.logical_or.reduce([padded[i :: steps[0]] for i in range(steps[0])])
+    return window, np.asarray(np.logical_or.reduce([by_row[:, j :: steps[1]] for j in range(steps[1])]))
