@@ -101,18 +101,26 @@ def draw(invention: Invention, size: int) -> NDArray[np.float32]:
     picks, warp, normals = _mesh()
     looks, head, region = invention.looks, invention.head, invention.region
     points = size * invention.points - 0.5
-    covered, (base,) = warp.locate(with_forehead(points)[picks], (size, size), warp.base)
-    colours = cv2.remap(looks.texture, base[0], base[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    _features(np.asarray(colours), points, looks.iris)
-    directions = cv2.remap(normals, base[0], base[1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    drawing = np.zeros((6, size, size), dtype=np.float32)  # as the network takes it
+    placed = with_forehead(points)[picks]
+    covered, (base,) = warp.locate(placed, (size, size), warp.base)
+    left, top = np.floor(placed.min(axis=0)).astype(int).clip(0, size)  # nothing is drawn beyond these
+    right, bottom = np.ceil(placed.max(axis=0)).astype(int).clip(-1, size - 1) + 1
+    if left >= right or top >= bottom:
+        return drawing.transpose(1, 2, 0)
+    window = np.s_[top:bottom, left:right]
+    x, y = base[0][window], base[1][window]
+    colours = cv2.remap(looks.texture, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    _features(np.asarray(colours), points - (left, top), looks.iris)
+    directions = cv2.remap(normals, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     upright = region.matrix[:, :2] * region.side
     turned = cv2.transform(directions, (upright @ head.turn[:2]).astype(np.float32))
-    drawing = np.empty((6, size, size), dtype=np.float32)  # as the network takes it
-    np.multiply(np.asarray(colours).transpose(2, 0, 1), np.float32(1 / 127.5), out=drawing[:3])
-    drawing[:3] -= 1
-    drawing[3] = 1
-    drawing[4:] = np.asarray(turned).transpose(2, 0, 1)
-    drawing *= covered
+    part = drawing[:, top:bottom, left:right]
+    np.multiply(np.stack(cv2.split(colours)), np.float32(1 / 127.5), out=part[:3])
+    part[:3] -= 1
+    part[3] = 1
+    part[4:] = cv2.split(turned)
+    part *= covered[window]
     return drawing.transpose(1, 2, 0)
 
 
