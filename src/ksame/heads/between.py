@@ -135,7 +135,8 @@ def between(first: FinishedHead, points: FloatArray, last: FinishedHead, share: 
 
 def carried(head: FinishedHead, points: FloatArray) -> FinishedHead:
     """Return a head with its points moved to ``points``, (478, 2), in sides of the square."""
-    return FinishedHead(points, *_warped((head,), points), head.grain)
+    (square,) = _warped((head,), points)
+    return FinishedHead(points, square, head.grain)
 
 
 def _warped(heads: Sequence[FinishedHead], points: FloatArray) -> list[ByteArray]:
@@ -164,8 +165,6 @@ def _spread(points: FloatArray, values: FloatArray) -> NDArray[np.float32]:
     weights = np.column_stack([np.ones(len(points)), values])
     at = (cell @ (1, n) * weights.shape[1])[:, None] + np.arange(weights.shape[1])
     sums = np.bincount(at.ravel(), weights.ravel(), n * n * weights.shape[1]).astype(np.float32).reshape(n, n, -1)
-    near, far = (
-        np.stack(cv2.split(cv2.GaussianBlur(sums, (0, 0), sigma))) for sigma in (BETWEEN.near, BETWEEN.far)
-    )
+    near, far = (np.stack(cv2.split(cv2.GaussianBlur(sums, (0, 0), sigma))) for sigma in (BETWEEN.near, BETWEEN.far))
     coarse = far[1:] / (far[0] + trust)
     return np.asarray((near[1:] + trust * coarse) / (near[0] + trust))

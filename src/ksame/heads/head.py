@@ -189,5 +189,10 @@ class Region:
 def filled(shape: tuple[int, ...], outline: FloatArray) -> NDArray[np.uint8]:
     """Return a picture, (height, width), of 255 on every pixel that an outline, (n, 2), touches, and 0 elsewhere."""
     image = np.zeros(shape[:2], dtype=np.uint8)
-    cv2.fillPoly(image, [np.rint(outline).astype(np.int32)], 255)
+    fill(image, outline, 255)
     return image
+
+
+def fill(image: NDArray[np.uint8], outline: FloatArray, value: int) -> None:
+    """Set every pixel that an outline, (n, 2), touches, in place."""
+    cv2.fillPoly(image, [np.rint(outline).astype(np.int32)], value)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -17,11 +16,12 @@ from numpy.typing import NDArray
 
 from ksame.arrays import ByteArray, FloatArray
 from ksame.heads.drawing import Invention, draw
-from ksame.heads.head import Region, filled
+from ksame.heads.grain import grain_of, noise_of
+from ksame.heads.head import Region, fill, filled
 from ksame.models.finisher import SIZES, Finisher
-from ksame.spaces.facemodel.light import LUMA
 
 Mask = NDArray[np.bool_]
+_AROUND = 3  # pixels about what is read of a square that cubic interpolation takes in, and one more
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,8 @@ class InventionConfig:
         Size from which on.
     grain : float
         In shares of the noise of the surroundings, which is estimated from their smoothest third; by choice.
-    grain_side : int
-        Pixels after which grain repeats itself; by choice.
     strip : int
-        Rows that are worked on at a time, a multiple of ``grain_side``: heads of thousands of pixels take no more.
+        Rows that are worked on at a time, a multiple of ``GRAIN_SIDE``: heads of thousands of pixels take no more.
     """
 
     max_enlarged: float = 1.25
@@ -57,7 +55,6 @@ class InventionConfig:
     sharpening: float = 0.7
     sharpened_from: int = 256
     grain: float = 1.3
-    grain_side: int = 256
     strip: int = 512
 
 
@@ -87,9 +84,8 @@ def taken_away(shape: tuple[int, ...], outlines: Sequence[FloatArray]) -> Mask:
     """Return which pixels of a frame, (height, width), lie in any of the outlines, each (n, 2)."""
     hidden = np.zeros(shape[:2], dtype=np.uint8)
     for outline in outlines:
-        window = _window(outline, shape)
-        hidden[window] |= filled(hidden[window].shape, outline - _origin(window))
-    return np.asarray(hidden, dtype=bool)
+        fill(hidden, outline, 1)
+    return hidden.view(bool)
 
 
 def invent(out: ByteArray, hidden: Mask, invention: Invention, finisher: Finisher, size: int | None = None) -> None:
@@ -123,8 +119,11 @@ def finish(
         return None
     surroundings, known = _square(part, hole, matrix, size)
     made = finisher.finish(draw(invention, size), surroundings, known)
-    square = np.asarray(cv2.convertScaleAbs(np.maximum(made, -1) + 1, alpha=127.5), dtype=np.uint8)
-    return FinishedHead(invention.points, square, INVENTION.grain * _noise_of(part, hole))
+    planes = np.maximum(made.transpose(2, 0, 1), -1) + 1  # as the network gives them
+    square = cv2.merge([cv2.convertScaleAbs(plane, alpha=127.5) for plane in planes])
+    return FinishedHead(
+        invention.points, np.asarray(square, dtype=np.uint8), INVENTION.grain * noise_of(part, hole, INVENTION.strip)
+    )
 
 
 def put(out: ByteArray, hidden: Mask, region: Region, finished: FinishedHead, *, still: bool) -> None:
@@ -142,24 +141,34 @@ def put(out: ByteArray, hidden: Mask, region: Region, finished: FinishedHead, *,
         Whether it is a photograph, and not a frame of a film.
     """
     size = len(finished.square)
-    window, matrix = _window_of_square(region, size, out.shape)
+    window = _window_of_outline(region, out.shape)
     part, unknown = out[window], hidden[window]
     if not part.size:
         return
     inside = filled(part.shape, region.outline - _origin(window))
+    matrix = _from_window(region.to_square(size), window)
     head = _sharpened(finished.square) if still and size >= INVENTION.sharpened_from else finished.square
     cubic = still and region.side <= 2 * size  # very large heads would take a second
     if not cubic and region.side > size / INVENTION.fine:
-        head, matrix = _doubled(head, matrix)
+        head, matrix = _doubled(head, matrix, part.shape)
     _put(part, unknown, inside, head, matrix, region.side, finished.grain, cubic)
     unknown[inside > 0] = False
 
 
-def _doubled(head: ByteArray, matrix: FloatArray) -> tuple[ByteArray, FloatArray]:
-    """Return a square of twice the size, and the matrix to it: read linearly, almost as sharp as read cubically."""
+def _doubled(head: ByteArray, matrix: FloatArray, shape: tuple[int, ...]) -> tuple[ByteArray, FloatArray]:
+    """Return what shows of a square in a part of a frame at twice the size, and the matrix from there to it.
+
+    Read linearly, it is almost as sharp as the square read cubically.
+    """
+    height, width = shape[:2]
+    corners = np.array([[0, 0], [width, 0], [width, height], [0, height]]) @ matrix[:, :2].T + matrix[:, 2]
+    low = np.floor(corners.min(axis=0)).astype(int) - _AROUND
+    high = np.ceil(corners.max(axis=0)).astype(int) + _AROUND
+    (left, top), (right, bottom) = low.clip(0, len(head) - 1), high.clip(1, len(head))
     doubled = 2 * matrix
-    doubled[:, 2] += 0.5
-    return np.asarray(cv2.resize(head, None, fx=2, fy=2, interpolation=cv2.INTER_CUBIC)), doubled
+    doubled[:, 2] += 0.5 - 2 * np.array([left, top])
+    shown = head[top:bottom, left:right]
+    return np.asarray(cv2.resize(shown, None, fx=2, fy=2, interpolation=cv2.INTER_CUBIC)), doubled
 
 
 def _reach(side: float) -> int:
@@ -171,18 +180,32 @@ def spread_of(side: float) -> int:
     return 4 * _reach(side)
 
 
+def _window_of_outline(region: Region, shape: tuple[int, ...]) -> tuple[slice, slice]:
+    """Return the part of a frame that a head may change; an empty one where its outline lies outside the frame."""
+    spread, outline = spread_of(region.side), np.rint(region.outline).astype(int)
+    left, top = outline.min(axis=0).clip(0).tolist()
+    right, bottom = np.minimum(outline.max(axis=0) + 1, (shape[1], shape[0])).tolist()
+    if left >= right or top >= bottom:
+        return slice(0, 0), slice(0, 0)
+    return slice(max(0, top - spread), bottom + spread), slice(max(0, left - spread), right + spread)
+
+
 def _window_of_square(region: Region, size: int, shape: tuple[int, ...]) -> tuple[tuple[slice, slice], FloatArray]:
     """Return the part of a frame about a region's square, and the matrix from there to the square."""
     matrix = region.to_square(size)
     square = np.array([[0, 0], [size, 0], [size, size], [0, size]]) - 0.5
     corners = (square - matrix[:, 2]) @ np.linalg.inv(matrix[:, :2]).T
     window = _window(corners, shape)
-    matrix[:, 2] += matrix[:, :2] @ _origin(window)
-    return window, matrix
+    return window, _from_window(matrix, window)
+
+
+def _from_window(matrix: FloatArray, window: tuple[slice, slice]) -> FloatArray:
+    """Return a matrix, (2, 3), that takes pixels of a frame as one that takes those of a part of it."""
+    return np.column_stack([matrix[:, :2], matrix[:, 2] + matrix[:, :2] @ _origin(window)])
 
 
 def _put(
-    frame: ByteArray,
+    part: ByteArray,
     unknown: Mask,
     inside: NDArray[np.uint8],
     head: ByteArray,
@@ -193,18 +216,10 @@ def _put(
 ) -> None:
     """Put a finished square into a part of a frame, in place, where it shows; with grain, in 8-bit steps."""
     reach, spread = _reach(side), spread_of(side)
-    left, top, width, height = cv2.boundingRect(inside)
-    if not width * height:
-        return
-    rows = slice(max(0, top - spread), top + height + spread)
-    columns = slice(max(0, left - spread), left + width + spread)
-    part, inside, unknown = frame[rows, columns], inside[rows, columns], unknown[rows, columns]
-    shifted = matrix.copy()
-    shifted[:, 2] += matrix[:, :2] @ [columns.start, rows.start]
     for start in range(0, len(part), INVENTION.strip):
         end = start + INVENTION.strip
         strip, wide = slice(start, end), slice(max(0, start - spread), end + spread)
-        new = _warped(head, shifted, part[strip].shape, start, cubic=cubic)
+        new = _warped(head, matrix, part[strip].shape, start, cubic=cubic)
         share = _share(inside[wide], reach)[start - wide.start :][: len(new)]
         _put_strip(part[strip], unknown[strip], inside[strip], share, new, grain)
 
@@ -229,7 +244,7 @@ def _put_strip(
     grain: float,
 ) -> None:
     """Mix a head, (height, width, 3), into some rows of a frame, in place: by its share, and with grain."""
-    new = cv2.addWeighted(head, 1, _grain(part.shape), grain, 0, dst=head)
+    new = cv2.addWeighted(head, 1, grain_of(part.shape), grain, 0, dst=head)
     known = (~unknown).view(np.uint8)
     old = cv2.bitwise_and(part, part, mask=known)  # hidden pixels are not read, even where they count nothing
     mixed = cv2.blendLinear(new, old.astype(np.float32), share, 1 - share, dst=new)
@@ -269,10 +284,13 @@ def _square(
         matrix[:, :2] *= shrink
     else:
         stacked = _with_known(part, unknown)
-    warped = np.asarray(cv2.warpAffine(stacked, matrix, (size, size), flags=cv2.INTER_LINEAR))
-    known = (warped[..., 3] == 255).astype(np.float32)
-    colours = warped[..., :3].transpose(2, 0, 1) * np.float32(1 / 127.5) - 1  # as the network takes them
-    return (colours * known).transpose(1, 2, 0), known
+    warped = cv2.warpAffine(stacked, matrix, (size, size), flags=cv2.INTER_LINEAR)
+    planes = np.stack(cv2.split(warped))  # as the network takes them
+    known = (planes[3] == 255).astype(np.float32)
+    colours = planes[:3] * np.float32(1 / 127.5)
+    colours -= 1
+    colours *= known
+    return colours.transpose(1, 2, 0), known
 
 
 def _with_known(part: ByteArray, unknown: Mask) -> ByteArray:
@@ -292,43 +310,6 @@ def _reduced(part: ByteArray, unknown: Mask, shrink: int) -> ByteArray:
         padded = cv2.copyMakeBorder(strip, 0, missing[0], 0, missing[1], cv2.BORDER_CONSTANT)
         cv2.resize(padded, into.shape[1::-1], dst=into, interpolation=cv2.INTER_AREA)
     return small
-
-
-def _noise_of(part: ByteArray, hidden: Mask) -> float:
-    """Estimate the standard deviation of the noise about a head, in 8-bit steps (Immerkær 1996)."""
-    values = np.concatenate(
-        [
-            _noise_response(part[rows], hidden[rows])
-            for start in range(0, len(part), INVENTION.strip)
-            for rows in [slice(max(0, start - 1), start + INVENTION.strip + 1)]
-        ]
-    )
-    return float(np.quantile(values, 0.35)) / 0.4538 / 6.0 if values.size else 0.0
-
-
-def _noise_response(part: ByteArray, hidden: Mask) -> NDArray[np.float32]:
-    """Return what a filter leaves that only noise passes, where nothing is hidden; a quarter of the rows is enough."""
-    kernel = np.array([[1, -2, 1], [-2, 4, -2], [1, -2, 1]], dtype=np.float32)
-    grey = np.asarray(cv2.transform(part.astype(np.float32), LUMA[None]))
-    grey[hidden] = 0
-    response = np.abs(np.asarray(cv2.filter2D(grey, cv2.CV_32F, kernel), dtype=np.float32))
-    use = cv2.dilate(np.ascontiguousarray(hidden).view(np.uint8), np.ones((3, 3), np.uint8)) == 0
-    use[[0, -1]] = use[:, [0, -1]] = False
-    return np.asarray(response[1::4][use[1::4]])
-
-
-@lru_cache(maxsize=1)
-def _tile() -> NDArray[np.float32]:
-    """Return grain, (side, side, 3), the same in all colours."""
-    tile = np.random.default_rng(0).standard_normal((INVENTION.grain_side, INVENTION.grain_side)).astype(np.float32)
-    return np.repeat(tile[..., None], 3, axis=2)
-
-
-def _grain(shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return grain of unit standard deviation, (height, width, 3), that repeats itself."""
-    more = [max(0, length - INVENTION.grain_side) for length in shape[:2]]
-    grain = cv2.copyMakeBorder(_tile(), 0, more[0], 0, more[1], cv2.BORDER_WRAP)
-    return np.asarray(grain, dtype=np.float32)[: shape[0], : shape[1]]
 
 
 def _window(outline: FloatArray, shape: tuple[int, ...]) -> tuple[slice, slice]:
