@@ -81,7 +81,9 @@ class FaceMesh:
     def _points(self, rgb: ByteArray, to_crop: FloatArray) -> tuple[FloatArray, float]:
         """Return the points, of shape (478, 3), and the presence in the square that ``to_crop`` cuts."""
         crop = warp(rgb, to_crop, _SIDE)
-        answer, logit = self._run("mesh", crop.astype(np.float32) / 255)[:2]
+        colours = crop.astype(np.float32)
+        colours /= 255
+        answer, logit = self._run("mesh", colours)[:2]
         points = answer.reshape(N_POINTS, 3).astype(np.float64)
         points[:, :2] -= 0.5  # the network counts from the corner of the first pixel
         turn, shift = to_crop[:, :2], to_crop[:, 2]
