@@ -295,8 +295,8 @@ def _square(
 
 def _with_known(part: ByteArray, unknown: Mask) -> ByteArray:
     """Return a part of a frame, 0 where it is unknown, and as a fourth channel where it is known, 0 or 255."""
-    seen = (~unknown).view(np.uint8) * np.uint8(255)
-    return np.asarray(cv2.merge([*cv2.split(cv2.bitwise_and(part, part, mask=seen)), seen]), dtype=np.uint8)
+    stacked = cv2.cvtColor(part, cv2.COLOR_RGB2RGBA)
+    return np.asarray(cv2.bitwise_and(stacked, stacked, mask=(~unknown).view(np.uint8)), dtype=np.uint8)
 
 
 def _reduced(part: ByteArray, unknown: Mask, shrink: int) -> ByteArray:
