@@ -8,7 +8,9 @@ from collections import deque
 from collections.abc import Container, Generator, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import av
@@ -114,7 +116,7 @@ class Recording(Media):
     def _decode(self, wanted: Container[int]) -> Generator[DecodedFrame, None, None]:
         timestamp = Timestamp(-1, 1)
         default_duration = max(1, round(1 / (self.rate * self.time_base)))
-        reformatter = VideoReformatter()
+        converter = VideoReformatter(), Lock()
         index = 0
         missing = deque(self._damage.times if self._damage else ())
         with open_container(self.path) as container:
@@ -130,7 +132,7 @@ class Recording(Media):
                 if self._damage is not None and self._damage.contains(frame):
                     yield timestamp, self._black_pixels(index, wanted), None
                 else:
-                    pixels = self._upright(frame, reformatter) if index in wanted else None
+                    pixels = partial(self._upright, frame, converter) if index in wanted else None
                     yield timestamp, pixels, frame if self._coded_as_first(frame) else None
                 index += 1
         for time in missing:
@@ -179,9 +181,10 @@ class Recording(Media):
             and _colour_space(frame, self.size) == self.stream.colours
         )
 
-    def _upright(self, frame: VideoFrame, reformatter: VideoReformatter) -> Pixels:
-        colours = _colour_space(frame, self.size)
-        rgb = reformat(reformatter, frame, "rgb24", colours, colours.as_rgb, self._coded_size)
+    def _upright(self, frame: VideoFrame, converter: tuple[VideoReformatter, Lock]) -> Pixels:
+        colours, (reformatter, lock) = _colour_space(frame, self.size), converter
+        with lock:
+            rgb = reformat(reformatter, frame, "rgb24", colours, colours.as_rgb, self._coded_size)
         pixels = np.asarray(rgb.to_ndarray(), dtype=np.uint8)
         return pixels if self.orientation == 0 else orient(pixels, self.orientation)
 
