@@ -28,6 +28,7 @@ from ksame.scene.media.conversion import reformat
 from ksame.scene.media.integrity import DamagedFrames, DamagePolicy, damaged_error, find_damaged_frames
 from ksame.scene.media.metadata import container_entries
 from ksame.scene.media.source import SWSCALE_MATRICES, ColourSpace, DecodedFrame, Media, StreamInfo, Timestamp
+from ksame.scene.media.threads import queue_length
 
 _PLANAR = re.compile(r"yuvj?4(20|22|44)p(10le|12le)?")
 """Pixel formats whose planes are taken over as they are."""
@@ -121,7 +122,8 @@ class Recording(Media):
         missing = deque(self._damage.times if self._damage else ())
         with open_container(self.path) as container:
             stream = video_stream(container, self.path)
-            stream.thread_type = "AUTO"
+            # several frames at a time; of large ones, which would take much memory, one
+            stream.thread_type = "AUTO" if queue_length(self.size) > 1 else "SLICE"
             for frame, packet in self._trusted_frames(container, stream, self.path):
                 pts = frame.pts if frame.pts is not None else timestamp.pts + timestamp.duration if index else 0
                 while missing and missing[0] <= pts:
