@@ -27,8 +27,7 @@ from ksame.scene.store import OUTPUT
 from ksame.scene.track.tracks import in_order
 from ksame.scene.workers import CancelledError
 
-_LARGE = 16 << 20  # bytes of a frame from which on holes between them add up: memory is given back now and then
-_GIVE_BACK = 2  # frames after which, by measuring: what is given back takes time when it is asked for again
+_LARGE = 16 << 20  # bytes of a frame after which memory is given back at once: holes between such frames add up
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +167,9 @@ def _write_frames(
         for frame, pixels in islice(rendered, begin - first, None if end is None else end - first):
             write(frame, pixels, changed_region(renderer, frame, pixels))
             masked += renderer.masked_instead(frame.index, frame.time)
-            due = pixels.nbytes > _LARGE and frame.index % _GIVE_BACK == 0
+            large = pixels.nbytes > _LARGE
             del frame, pixels  # not held while the next one is made
-            if due:
+            if large:
                 give_back_memory()
     return masked
 
