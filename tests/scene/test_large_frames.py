@@ -6,6 +6,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from ksame.models import FaceDetector
 from ksame.scene.media import open_media
 from ksame.scene.media.conversion import FrameConverter, OutputFrame
 from ksame.scene.media.images import Photograph
+from ksame.scene.media.recording import Recording
 from ksame.scene.memory import forget_mapped
 from ksame.scene.observe import DetectorConfig, observe
 
@@ -86,6 +88,30 @@ def test_a_photograph_is_decoded_once_for_detecting_and_meshing(tmp_path, monkey
     monkeypatch.setattr(Photograph, "_decode", lambda self, wanted: decoded.append(0 in wanted) or decode(self, wanted))
     ksame.deidentify_media(tmp_path / "a.png", tmp_path / "b.png", seed=1)
     assert decoded == [True] * 3, "once for detecting, for reading faces and for writing"
+
+
+def test_frames_that_come_late_are_made_rgb_when_they_are_asked_for_and_are_the_same(monkeypatch):
+    media, made = open_media(SAMPLES / "two-people.mp4", "refuse"), []
+    upright = Recording._upright
+    monkeypatch.setattr(Recording, "_upright", lambda self, *what: made.append(1) or upright(self, *what))
+    late = list(islice(media.frames(2, late=True), 5))
+    assert not made
+    ahead = list(islice(media.frames(2), 5))
+    made.clear()
+    for one, other in zip(late[:3], ahead, strict=False):
+        assert (one.index, one.time) == (other.index, other.time)
+        np.testing.assert_array_equal(one.pixels, other.pixels)
+        assert one.pixels is one.pixels
+        assert not one.pixels.flags.writeable
+    assert len(made) == 3, "once each, and nothing of those that nobody asked for"
+
+
+def test_large_frames_are_decoded_one_at_a_time_and_are_the_same(monkeypatch):
+    media = open_media(SAMPLES / "two-people.mp4", "refuse")
+    several = [frame.pixels for frame in islice(media.frames(), 9)]
+    monkeypatch.setattr("ksame.scene.media.recording.queue_length", lambda size: 1)
+    alone = [frame.pixels for frame in islice(media.frames(), 9)]
+    np.testing.assert_array_equal(several, alone)
 
 
 def test_frames_that_wait_for_the_encoder_hold_only_what_was_touched():

@@ -29,6 +29,7 @@ TINY = 12  # side in pixels with `tiny`
 _WHOLE, _TILE = 1920, 1216
 _MAX_FACE = 320  # above, the network sees parts; the next reduced copy has such a face at a quarter of the size
 _REDUCE = 4
+_ROTATE = {90: cv2.ROTATE_90_COUNTERCLOCKWISE, 180: cv2.ROTATE_180, 270: cv2.ROTATE_90_CLOCKWISE}
 _OVERLAP = 128  # of tiles, in pixels: a face cut by a tile's edge is smaller or found in the reduced copy
 _INSIDE = 0.7  # share of the smaller box inside the larger above which two boxes are one face
 
@@ -83,17 +84,21 @@ class FaceDetector:
         scale = _enlargement(min(min_face, TINY) if tiny else min_face)
         turns = sorted({0, *rotations})
         rows = [np.empty((0, 15))]
+        picture = _resized(rgb, _size_at(rgb, scale))
         while True:
             last = max(rgb.shape[:2]) * scale <= SMALLEST * _REDUCE
-            picture = _resized(rgb, scale)
             for turn in turns:
-                faces = self._search(np.ascontiguousarray(np.rot90(picture, turn // 90)), score, map)
+                turned = picture if turn == 0 else np.asarray(cv2.rotate(picture, _ROTATE[turn]), dtype=np.uint8)
+                faces = self._search(np.ascontiguousarray(turned), score, map)
                 if not last:
                     faces = faces[faces[:, 2:4].max(axis=1) <= _MAX_FACE]
                 rows.append(_turn_back(_rescale(faces, 1 / scale), turn, rgb.shape))
             if last:
                 break
             scale /= _REDUCE
+            # a large picture takes long to read: a copy of it is made from the copy before
+            again = max(rgb.shape) > _WHOLE and picture.size < rgb.size
+            picture = _resized(picture if again else rgb, _size_at(rgb, scale))
         return [_face(row) for row in _suppress(np.concatenate(rows))]
 
     def _search(self, rgb: ByteArray, score: float, map: Callable[..., Iterable[Any]]) -> FloatArray:
@@ -128,12 +133,16 @@ def _enlargement(min_face: float) -> float:
     return 2.0 if min_face == 16 else 3.0
 
 
-def _resized(rgb: ByteArray, scale: float) -> ByteArray:
+def _size_at(rgb: ByteArray, scale: float) -> tuple[int, ...]:
+    """Return width and height of a picture at a scale."""
+    return tuple(max(1, round(side * scale)) for side in rgb.shape[1::-1])
+
+
+def _resized(rgb: ByteArray, size: tuple[int, ...]) -> ByteArray:
     """Enlarge or reduce a picture."""
-    if scale == 1:
+    if size == rgb.shape[1::-1]:
         return rgb
-    size = tuple(max(1, round(side * scale)) for side in rgb.shape[1::-1])
-    interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    interpolation = cv2.INTER_AREA if 3 * size[0] * size[1] < rgb.size else cv2.INTER_LINEAR
     return np.asarray(cv2.resize(rgb, size, interpolation=interpolation), dtype=np.uint8)
 
 

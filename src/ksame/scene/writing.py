@@ -84,7 +84,7 @@ def write_file(run: StageRun, task: WriteTask) -> FileResult:
             if sealer is not None:
                 sealer.add(frame, touched)
 
-        masked = _write_frames(run, file.media.frames(first_needed(begin)), renderer, write, begin)
+        masked = _write_frames(run, file.media.frames(first_needed(begin), late=True), renderer, write, begin)
         n_frames = output.next_frame
         if n_frames != tracks.n_frames:
             raise InputError(
@@ -140,7 +140,8 @@ def render_part(run: StageRun, task: WriteTask) -> None:
         if begin >= end:
             return
         # The first frame of the next block too: heads before it are interpolated towards those in it.
-        frames = islice(file.media.frames(first_needed(begin)), first_needed(end + STEP - 1) + 1 - first_needed(begin))
+        n_needed = first_needed(end + STEP - 1) + 1 - first_needed(begin)
+        frames = islice(file.media.frames(first_needed(begin), late=True), n_needed)
 
         def write(frame: Frame, pixels: Pixels, touched: NDArray[np.bool_]) -> None:
             writer.write(OutputFrame(pixels, frame.native, touched))
@@ -166,7 +167,7 @@ def _write_frames(
         for frame, pixels in islice(rendered, begin - first, None if end is None else end - first):
             write(frame, pixels, changed_region(renderer, frame, pixels))
             masked += renderer.masked_instead(frame.index, frame.time)
-            large = frame.pixels.nbytes > _LARGE
+            large = pixels.nbytes > _LARGE
             del frame, pixels  # not held while the next one is made
             if large:
                 give_back_memory()

@@ -8,7 +8,9 @@ from collections import deque
 from collections.abc import Container, Generator, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import av
@@ -26,6 +28,7 @@ from ksame.scene.media.conversion import reformat
 from ksame.scene.media.integrity import DamagedFrames, DamagePolicy, damaged_error, find_damaged_frames
 from ksame.scene.media.metadata import container_entries
 from ksame.scene.media.source import SWSCALE_MATRICES, ColourSpace, DecodedFrame, Media, StreamInfo, Timestamp
+from ksame.scene.media.threads import queue_length
 
 _PLANAR = re.compile(r"yuvj?4(20|22|44)p(10le|12le)?")
 """Pixel formats whose planes are taken over as they are."""
@@ -114,12 +117,13 @@ class Recording(Media):
     def _decode(self, wanted: Container[int]) -> Generator[DecodedFrame, None, None]:
         timestamp = Timestamp(-1, 1)
         default_duration = max(1, round(1 / (self.rate * self.time_base)))
-        reformatter = VideoReformatter()
+        converter = VideoReformatter(), Lock()
         index = 0
         missing = deque(self._damage.times if self._damage else ())
         with open_container(self.path) as container:
             stream = video_stream(container, self.path)
-            stream.thread_type = "AUTO"
+            # several frames at a time; of large ones, which would take much memory, one
+            stream.thread_type = "AUTO" if queue_length(self.size) > 1 else "SLICE"
             for frame, packet in self._trusted_frames(container, stream, self.path):
                 pts = frame.pts if frame.pts is not None else timestamp.pts + timestamp.duration if index else 0
                 while missing and missing[0] <= pts:
@@ -130,7 +134,7 @@ class Recording(Media):
                 if self._damage is not None and self._damage.contains(frame):
                     yield timestamp, self._black_pixels(index, wanted), None
                 else:
-                    pixels = self._upright(frame, reformatter) if index in wanted else None
+                    pixels = partial(self._upright, frame, converter) if index in wanted else None
                     yield timestamp, pixels, frame if self._coded_as_first(frame) else None
                 index += 1
         for time in missing:
@@ -179,9 +183,10 @@ class Recording(Media):
             and _colour_space(frame, self.size) == self.stream.colours
         )
 
-    def _upright(self, frame: VideoFrame, reformatter: VideoReformatter) -> Pixels:
-        colours = _colour_space(frame, self.size)
-        rgb = reformat(reformatter, frame, "rgb24", colours, colours.as_rgb, self._coded_size)
+    def _upright(self, frame: VideoFrame, converter: tuple[VideoReformatter, Lock]) -> Pixels:
+        colours, (reformatter, lock) = _colour_space(frame, self.size), converter
+        with lock:
+            rgb = reformat(reformatter, frame, "rgb24", colours, colours.as_rgb, self._coded_size)
         pixels = np.asarray(rgb.to_ndarray(), dtype=np.uint8)
         return pixels if self.orientation == 0 else orient(pixels, self.orientation)
 

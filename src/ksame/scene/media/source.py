@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Container, Generator, Iterator
+from collections.abc import Callable, Container, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Literal, TypeAlias
 
 from av.video.frame import VideoFrame
@@ -21,19 +22,40 @@ from ksame.pictures import Pixels
 from ksame.scene.media.threads import prefetch, queue_length
 
 Kind = Literal["photograph", "video", "folder"]
-DecodedFrame: TypeAlias = "tuple[Timestamp, Pixels | None, VideoFrame | None]"
+DecodedFrame: TypeAlias = "tuple[Timestamp, Pixels | Callable[[], Pixels] | None, VideoFrame | None]"
 SWSCALE_MATRICES = {1: 1, 4: 4, 5: 5, 6: 5, 7: 7, 9: 9, 10: 9}
 """swscale's number for a matrix of ISO/IEC 23091-2."""
 
 
-@dataclass(frozen=True, eq=False)
 class Frame:
-    """One picture of a recording; ``pixels`` are of shape (height, width, 3): RGB, upright, read-only."""
+    """One picture of a recording.
 
-    index: int
-    time: float  # in seconds, as the file tells it
-    pixels: Pixels
-    native: VideoFrame | None = None  # as it was decoded, with all its bits
+    Parameters
+    ----------
+    index : int
+    time : float
+        In seconds, as the file tells it.
+    pixels : ndarray of shape (height, width, 3), or callable
+        RGB, upright, read-only; or what makes them when they are asked for.
+    native : VideoFrame, optional
+        As it was decoded, with all its bits.
+    """
+
+    def __init__(
+        self, index: int, time: float, pixels: Pixels | Callable[[], Pixels], native: VideoFrame | None = None
+    ) -> None:
+        self.index, self.time, self.native = index, time, native
+        self._pixels = pixels
+        self._lock = Lock()
+
+    @property
+    def pixels(self) -> Pixels:
+        """RGB values, of shape (height, width, 3)."""
+        with self._lock:
+            if callable(self._pixels):
+                self._pixels = self._pixels()
+                self._pixels.flags.writeable = False
+            return self._pixels
 
 
 class FrameStream(Iterator[Frame]):
@@ -151,24 +173,25 @@ class Media(ABC):
             raise InputError(f"{self.path}: frame {index} has not been read yet, so that its time is not known.")
         return Timestamp(self._pts[index], self._durations[index])
 
-    def frames(self, start: int = 0, *, only: Container[int] | None = None) -> FrameStream:
+    def frames(self, start: int = 0, *, only: Container[int] | None = None, late: bool = False) -> FrameStream:
         """Return the frames from number ``start`` on, or of all frames ``only`` some, in constant memory.
 
-        All others are decoded and passed over, so that those that come are the same as without them.
+        All others are decoded and passed over, so that those that come are the same as without them. Those of a
+        recording are made RGB ahead of the caller, or ``late``, by whoever asks for their pixels: it takes less memory.
         A frame that cannot be decoded raises an :class:`InputError`.
         """
         wanted = range(start, sys.maxsize) if only is None else only
-        return FrameStream(self._frames(wanted), max(0, self.n_frames - start))
+        return FrameStream(self._frames(wanted, late), max(0, self.n_frames - start))
 
-    def _frames(self, wanted: Container[int]) -> Generator[Frame, None, None]:
+    def _frames(self, wanted: Container[int], late: bool) -> Generator[Frame, None, None]:
         index = 0
-        with closing(prefetch(self._decode(wanted), queue_length(self.size))) as decoded:
+        frames = self._decode(wanted)
+        with closing(prefetch(frames if late else _with_pixels(frames), queue_length(self.size))) as decoded:
             for timestamp, pixels, native in decoded:
                 if index == len(self._pts):
                     self._pts.append(max(timestamp.pts, self._pts[-1] + 1) if index else timestamp.pts)
                     self._durations.append(timestamp.duration)
                 if pixels is not None:
-                    pixels.flags.writeable = False
                     yield Frame(index, float(self._pts[index] * self.time_base), pixels, native)
                 index += 1
         if index == 0:
@@ -181,3 +204,9 @@ class Media(ABC):
 
     def _files(self) -> list[Path]:
         return [self.path]
+
+
+def _with_pixels(frames: Generator[DecodedFrame, None, None]) -> Generator[DecodedFrame, None, None]:
+    with closing(frames):
+        for timestamp, pixels, native in frames:
+            yield timestamp, pixels() if callable(pixels) else pixels, native

@@ -77,7 +77,8 @@ def render_frames(
         return frame, task.result()
 
     try:
-        for block, after in _blocks(frames):
+        width, height = renderer.tracks.size
+        for block, after in _blocks(frames, _length(3 * width * height)):
             keys = _keys(renderer, block, after)
             finished = {
                 place: executor.submit(renderer.finish, frame, tracks)
@@ -160,11 +161,11 @@ def _compose(
     return renderer.compose(frame, finished)
 
 
-def _blocks(frames: Iterable[Frame]) -> Iterator[tuple[list[Frame], Frame | None]]:
+def _blocks(frames: Iterable[Frame], length: int) -> Iterator[tuple[list[Frame], Frame | None]]:
     """Yield frames in blocks, each with the first frame after it; the last block may be shorter."""
     block: list[Frame] = []
     for frame in frames:
-        if block and frame.index % _length(frame.pixels.nbytes) == 0:
+        if block and frame.index % length == 0:
             yield block, frame
             block = []
         block.append(frame)
