@@ -24,6 +24,7 @@ from torch import nn
 
 CHANNELS = (32, 64, 128, 176, 208)
 INPUTS = 10  # drawing: RGB, where, normals (2); surroundings: RGB, known
+EYES = 6.0  # weight of eyes in the loss, beside 2 of the face: where lids and irises are must be seen
 FIRST = 400  # steps in which only the critic learns of itself; its pull grows during the next so many
 LEARNED = ("network", "mean", "critic", "steps", "critic_steps")  # what a trainer learns: parts of its state
 
@@ -42,30 +43,34 @@ class Residual(nn.Module):
 
 
 class Network(nn.Module):
-    """A U-Net whose finest level works on blocks of 2 x 2 pixels."""
+    """A U-Net whose finest level works on blocks of 2 x 2 pixels, and only reads and writes them: there, time is spent.
+
+    What comes from below and what comes across are added, each by a convolution of its own: nothing is copied together.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         c = CHANNELS
-        self.stem = nn.Conv2d(INPUTS * 4, c[0], 3, padding=1)
+        self.stem = nn.Conv2d(INPUTS * 4, c[0], 1)
         self.enc = nn.ModuleList(
             nn.Sequential(*(Residual(n) for _ in range(count))) for n, count in zip(c, (0, 1, 1, 1, 1), strict=True)
         )
         self.down = nn.ModuleList(nn.Conv2d(a, b, 3, 2, 1) for a, b in pairwise(c))
         self.whole = nn.Sequential(nn.Linear(c[-1], 96), nn.LeakyReLU(0.2), nn.Linear(96, c[-1]))
-        self.up = nn.ModuleList(nn.Conv2d(b, a, 1) for a, b in pairwise(c))
-        self.mix = nn.ModuleList(nn.Conv2d(2 * a, a, 1) for a in c[:-1])
+        self.up = nn.ModuleList([nn.Conv2d(c[1], 4 * c[0], 3, padding=1)])
+        self.up.extend(nn.Conv2d(b, a, 1) for a, b in pairwise(c[1:]))
+        self.across = nn.ModuleList(nn.Conv2d(n, n, 1, bias=False) for n in c[:-1])
         self.dec = nn.ModuleList(
-            nn.Sequential(*(Residual(n) for _ in range(count))) for n, count in zip(c, (1, 2, 2, 2), strict=False)
+            nn.Sequential(*(Residual(n) for _ in range(count))) for n, count in zip(c, (0, 2, 2, 2), strict=False)
         )
         self.head = nn.Conv2d(c[0], 12, 3, padding=1)
         nn.init.zeros_(self.head.bias)
 
     def forward(self, x):
-        return self.finished(self.stem(F.pixel_unshuffle(x, 2)))
+        return torch.tanh(F.pixel_shuffle(self.blocks(self.stem(F.pixel_unshuffle(x, 2))), 2))
 
-    def finished(self, h):
-        """Return the picture from what the stem makes of the inputs."""
+    def blocks(self, h):
+        """Return the picture, in blocks of 2 x 2 pixels and before its range is bounded, from what the stem makes."""
         h, skips = F.leaky_relu(h, 0.2), []
         for i, block in enumerate(self.enc):
             h = block(h)
@@ -74,9 +79,10 @@ class Network(nn.Module):
                 h = F.leaky_relu(self.down[i](h), 0.2)
         h = h + self.whole(h.mean((2, 3)))[:, :, None, None]
         for i in reversed(range(len(self.up))):
-            h = F.interpolate(self.up[i](h), scale_factor=2, mode="nearest")
-            h = self.dec[i](F.leaky_relu(self.mix[i](torch.cat([h, skips[i]], 1)), 0.2))
-        return torch.tanh(F.pixel_shuffle(self.head(h), 2))
+            h = self.up[i](h)
+            h = F.interpolate(h, scale_factor=2, mode="nearest") if i else F.pixel_shuffle(h, 2)
+            h = self.dec[i](F.leaky_relu(h + self.across[i](skips[i]), 0.2))
+        return self.head(h)
 
 
 class Critic(nn.Module):
@@ -152,6 +158,13 @@ def grown(mask, pixels: int):
     return F.max_pool2d(mask, 2 * pixels + 1, 1, pixels)
 
 
+def eyes_in(inputs):
+    """Return where open eyes are drawn, and a little round them: eyeballs are the only thing as white."""
+    colours, where = (inputs[:, :3] + 1) / 2, inputs[:, 3:4]
+    high, low = colours.amax(1, keepdim=True), colours.amin(1, keepdim=True)
+    return grown(((high - low < 0.16 * high) & (high > 0.5) & (where > 0)).float(), inputs.shape[-1] // 32) * where
+
+
 def patches(region, verdict):
     """Return which patches of a verdict, (n, 1, h, w), look at a region."""
     return (F.adaptive_max_pool2d(region, verdict.shape[-2:]) > 0).float()
@@ -196,7 +209,7 @@ class Trainer:
             inputs, photo, region, known = self.data.batch(n, size)
             edge = torch.maximum(blur(grown(region, size // 64), size / 128), region)
             drawn, wanted = inputs[:, 3:4], photo * known
-            places = torch.cat([region, drawn], 1)
+            places, eyes = torch.cat([region, drawn], 1), eyes_in(inputs)
         with torch.autocast(DEVICE, torch.bfloat16):
             made = self.network(inputs.contiguous(memory_format=torch.channels_last)).float()
         leaf = made.detach().requires_grad_(True)
@@ -205,7 +218,7 @@ class Trainer:
         figures = self._teach(
             torch.cat([whole, places], 1).detach()[crisp], torch.cat([wanted, places], 1)[real], region[crisp]
         )
-        weight = (edge + 0.02) * known * (0.5 + 1.5 * drawn)
+        weight = (edge + 0.02) * known * (0.5 + 1.5 * drawn + EYES * eyes)
         l1 = ((leaf - photo).abs() * weight).sum() / weight.sum() / 3
         with torch.autocast(DEVICE, torch.bfloat16):
             with torch.no_grad():
@@ -220,6 +233,7 @@ class Trainer:
             torch.autograd.grad(term, leaf, retain_graph=True)[0].float() for term in (3 * l1 + 0.5 * felt, fooled)
         )
         share = self.adversary * min(1.0, max(0.0, self.step / FIRST - 1)) * self.apart.clamp(0, 1)
+        far = far * (1 - 0.5 * eyes)  # here the photograph counts for more
         pull = near * (1 - 0.4 * region * (1 - drawn)) + share * near.norm() / (far.norm() + 1e-12) * far
         self.steps.zero_grad(set_to_none=True)
         made.backward(pull)
@@ -263,6 +277,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1440, help="in all; the rate falls towards its end")
     parser.add_argument("--until", type=float, help="second at which this call ends; at the end of all by default")
     parser.add_argument("--resume", type=Path, metavar="STATE", help="state.pt of an earlier call, to go on from")
+    parser.add_argument("--begin", type=Path, metavar="WEIGHTS", help="weights of a network of this form to begin with")
     parser.add_argument("--rate", type=float, default=3e-4)
     parser.add_argument("--adversary", type=float, default=0.7, help="pull of the critic, in pulls of the photograph")
     options = parser.parse_args()
@@ -271,6 +286,10 @@ def main() -> None:
     torch.manual_seed(1)
     data = Data(options.pairs)
     trainer = Trainer(data, options)
+    if options.begin:
+        weights = {name: value.float() for name, value in torch.load(options.begin, map_location=DEVICE).items()}
+        for network in (trainer.network, trainer.mean):
+            network.load_state_dict(weights)
     if options.resume:
         trainer.resume(torch.load(options.resume, map_location=DEVICE))
     print("weights", sum(p.numel() for p in trainer.network.parameters()) / 1e6, "views", len(data.photos), flush=True)

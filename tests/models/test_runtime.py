@@ -38,6 +38,5 @@ def test_the_finisher_takes_squares_of_many_sizes_and_repeats_itself(size):
     network = Finisher("cpu")
     made = network.finish(drawing, around * known[..., None], known)
     assert made.shape == (size, size, 3)
-    assert np.isfinite(made).all()
-    assert np.abs(made).max() <= 1 + 1e-5
+    assert made.dtype == np.uint8
     assert np.array_equal(made, network.finish(drawing, around * known[..., None], known))

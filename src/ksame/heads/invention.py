@@ -118,12 +118,8 @@ def finish(
     if not part.size:
         return None
     surroundings, known = _square(part, hole, matrix, size)
-    made = finisher.finish(draw(invention, size), surroundings, known)
-    planes = np.maximum(made.transpose(2, 0, 1), -1) + 1  # as the network gives them
-    square = cv2.merge([cv2.convertScaleAbs(plane, alpha=127.5) for plane in planes])
-    return FinishedHead(
-        invention.points, np.asarray(square, dtype=np.uint8), INVENTION.grain * noise_of(part, hole, INVENTION.strip)
-    )
+    square = finisher.finish(draw(invention, size), surroundings, known)
+    return FinishedHead(invention.points, square, INVENTION.grain * noise_of(part, hole, INVENTION.strip))
 
 
 def put(out: ByteArray, hidden: Mask, region: Region, finished: FinishedHead, *, still: bool) -> None:

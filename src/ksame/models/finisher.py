@@ -12,6 +12,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import ByteArray
 from ksame.models.runtime import on_gpu, session
 
 SIZES = (128, 256, 512)
@@ -38,8 +39,8 @@ class Finisher:
         # A GPU prepares itself anew whenever the size changes, so there it has a session for each.
         self._sessions = {size: load() if size != SIZES[0] and on_gpu(first) else first for size in SIZES}
 
-    def finish(self, drawing: Image, surroundings: Image, known: Image) -> Image:
-        """Return the square with the head in it, (size, size, 3), from -1 to 1.
+    def finish(self, drawing: Image, surroundings: Image, known: Image) -> ByteArray:
+        """Return the square with the head in it, (size, size, 3), in 8-bit colours.
 
         Parameters
         ----------
@@ -50,10 +51,13 @@ class Finisher:
         known : ndarray of shape (size, size)
             Where the surroundings are known, 0 or 1.
         """
-        square = np.concatenate([drawing, surroundings, known[..., None]], axis=2)
-        given = np.ascontiguousarray(square.transpose(2, 0, 1)[None], dtype=np.float32)
-        network = self._sessions.get(len(square), self._sessions[SIZES[0]])
-        return np.asarray(network.run(None, {"given": given})[0][0]).transpose(1, 2, 0)
+        size = len(known)
+        given = np.empty((1, 10, size, size), dtype=np.float32)
+        given[0, :6], given[0, 6:9], given[0, 9] = drawing.transpose(2, 0, 1), surroundings.transpose(2, 0, 1), known
+        network = self._sessions.get(size, self._sessions[SIZES[0]])
+        blocks = np.asarray(network.run(None, {"given": given})[0])  # colours of 2 x 2 pixels, (1, 12, size/2, size/2)
+        pixels = blocks.reshape(3, 2, 2, size // 2, size // 2).transpose(3, 1, 4, 2, 0)
+        return np.ascontiguousarray(pixels).reshape(size, size, 3)
 
 
 @lru_cache(maxsize=2)

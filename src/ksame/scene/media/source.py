@@ -192,6 +192,8 @@ class Media(ABC):
                     self._pts.append(max(timestamp.pts, self._pts[-1] + 1) if index else timestamp.pts)
                     self._durations.append(timestamp.duration)
                 if pixels is not None:
+                    if not callable(pixels):
+                        pixels.flags.writeable = False
                     yield Frame(index, float(self._pts[index] * self.time_base), pixels, native)
                 index += 1
         if index == 0:
