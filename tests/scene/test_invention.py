@@ -1,6 +1,7 @@
 """Heads that are invented: what they depend on, what they leave alone, what they keep of an expression."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -21,7 +22,7 @@ from ksame.scene.decide import Decision, Treatment, neutral_of
 from ksame.scene.render import Renderer, outline_of
 from ksame.scene.track import find_tracks
 from ksame.spaces.facemodel import face_model
-from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, IRISES, OUTLINE, with_forehead
+from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, IRISES, LIDS, OUTLINE, with_forehead
 from scene.walkers import background, clip, paste
 
 
@@ -206,7 +207,7 @@ def test_a_drawing_holds_nothing_but_the_surrogate(portrait):
 
 
 def test_a_shape_without_expression_put_on_again_is_itself(portrait, monkeypatch):
-    monkeypatch.setattr("ksame.heads.head.EYES_DRAWN", EyesConfig(1.0, 1.0, 1.0))
+    monkeypatch.setattr("ksame.heads.head.EYES_DRAWN", EyesConfig(opened=1.0, closing=0.0, sideways=1.0, upwards=1.0))
     what = invention(portrait)
     neutral = own_neutral(portrait)
     assert np.allclose(wearing(neutral, what.head, neutral), what.head.aligned, atol=1e-6)
@@ -220,8 +221,22 @@ def test_eyes_are_drawn_wider_and_looking_further_and_nothing_else_is(portrait):
     assert np.allclose(np.delete(worn, eyes, axis=0), np.delete(seen, eyes, axis=0), atol=1e-6)
     for ring, iris in zip(EYES, IRISES, strict=True):
         up, down, middle = ring[4], ring[12], seen[[ring[0], ring[8]]].mean(axis=0)
-        assert np.allclose(worn[up] - worn[down], 1.25 * (seen[up] - seen[down]), atol=1e-6)
-        assert np.allclose(worn[iris[0]] - middle, (seen[iris[0]] - middle) * [1.25, 2.0, 1.0], atol=1e-6)
+        wider = np.linalg.norm(worn[up] - worn[down]) / np.linalg.norm(seen[up] - seen[down])
+        assert 0.9 < wider < 1.1 + 1e-6
+        assert np.allclose(worn[iris[0]] - middle, (seen[iris[0]] - middle) * [1.25, 2.8, 1.0], atol=1e-6)
+
+
+def test_half_shut_eyes_are_drawn_more_than_half_shut(portrait):
+    what = invention(portrait)
+    neutral = what.head.aligned  # with eyes as open as they are at rest
+    half = neutral.copy()
+    for eye in LIDS:
+        upper, lower = (neutral[list(lid)] for lid in eye)
+        half[list(eye[0])], half[list(eye[1])] = upper + (lower - upper) / 4, lower - (lower - upper) / 4
+    open_, shut = (wearing(neutral, replace(what.head, aligned=seen), neutral) for seen in (neutral, half))
+    for eye in LIDS:
+        apart = [np.linalg.norm(worn[list(eye[0])] - worn[list(eye[1])], axis=1).mean() for worn in (open_, shut)]
+        assert apart[1] == pytest.approx(0.5**1.5 * apart[0])
 
 
 def test_surrogates_match_in_gender_tone_and_about_in_age():
