@@ -53,22 +53,19 @@ def fill(out: ByteArray, outline: FloatArray) -> None:
     if not part.size:
         return
     origin = np.array([window[1].start, window[0].start])
-    inside = inside_outline(part.shape[:2], outline - origin)
-    covered = cv2.dilate((inside > 0).astype(np.uint8), np.ones((3, 3), np.uint8)).astype(bool)
-    scale = min(1.0, _FILL_PIXELS / max(extent, 1.0))
-    size = (max(2, round(part.shape[1] * scale)), max(2, round(part.shape[0] * scale)))
-    known = (~covered).astype(np.float32)
-    if not known.any():
+    inside = (inside_outline(part.shape[:2], outline - origin) > 0).astype(np.uint8)
+    covered = cv2.dilate(inside, np.ones((3, 3), np.uint8))
+    if covered.all():
         part[...] = 128
         return
-    weight = cv2.resize(known, size, interpolation=cv2.INTER_AREA)
-    colour = cv2.resize(part * known[..., None], size, interpolation=cv2.INTER_AREA)
-    smooth = cv2.resize(
-        _pull_push(np.asarray(colour, dtype=np.float32), np.asarray(weight, dtype=np.float32)),
-        part.shape[1::-1],
-        interpolation=cv2.INTER_LINEAR,
-    )
-    part[covered] = np.rint(np.asarray(smooth)[covered]).clip(0, 255).astype(np.uint8)
+    scale = min(1.0, _FILL_PIXELS / max(extent, 1.0))
+    size = (max(2, round(part.shape[1] * scale)), max(2, round(part.shape[0] * scale)))
+    known = 1 - covered
+    # one plane at a time: those of a large picture take much memory
+    planes = [known, *(cv2.bitwise_and(plane, plane, mask=known) for plane in cv2.split(part))]
+    weight, *colours = (cv2.resize(np.float32(plane), size, interpolation=cv2.INTER_AREA) for plane in planes)
+    smooth = np.rint(_pull_push(np.dstack(colours), np.asarray(weight, dtype=np.float32))).clip(0, 255).astype(np.uint8)
+    cv2.copyTo(cv2.resize(smooth, part.shape[1::-1], interpolation=cv2.INTER_LINEAR), covered, part)
 
 
 def window_of(outline: FloatArray, shape: tuple[int, ...], margin: int = 0) -> tuple[slice, slice]:
