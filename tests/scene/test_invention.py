@@ -12,7 +12,7 @@ import ksame
 from ksame.heads.covers import COVERS, HEAD
 from ksame.heads.drawing import Invention, _mesh, draw
 from ksame.heads.head import EyesConfig, Head, Region, expression_of, filled, neutral_shape, wearing
-from ksame.heads.invention import invent, taken_away
+from ksame.heads.invention import FinishedHead, invent, put, taken_away
 from ksame.heads.surrogate import ORDINARY, Skin, bank, draw_surrogate, skin_of, toned
 from ksame.models import BLENDSHAPES, detect
 from ksame.models.finisher import finisher
@@ -301,3 +301,19 @@ def test_the_stored_mesh_is_the_one_that_would_be_built():
     stored_picks, warp, _ = _mesh()
     assert np.array_equal(picks, stored_picks)
     assert np.array_equal(triangles, warp.triangles)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.25, 0.5, 1.0])
+def test_every_pixel_that_is_taken_away_is_invented(shift):
+    """Also where an outline lies between two pixels: what is rounded another way would stay as it was."""
+    around = np.linspace(0, 2 * np.pi, 30, endpoint=False)
+    ring = np.round(2 * np.stack([np.cos(around), np.sin(around)], axis=1) * [31, 40]) / 2
+    for middle in ((60, 70), (61, 71), (3, 5), (118, 139)):
+        region = Region(ring + middle + shift, np.array([[1 / 90, 0, 0], [0, 1 / 90, 0]]), 90.0)
+        frame = np.full((140, 120, 3), 255, np.uint8)
+        hidden = taken_away(frame.shape, [region.outline])
+        was = hidden.copy()
+        head = FinishedHead(np.zeros((478, 2)), np.zeros((128, 128, 3), np.uint8), 0.0)
+        put(frame, hidden, region, head, still=False)
+        assert not frame[was].any()
+        assert not hidden.any()

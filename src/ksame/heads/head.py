@@ -39,7 +39,7 @@ EXPRESSION = tuple(BLENDS)
 
 @dataclass(frozen=True)
 class EyesConfig:
-    """How eyes are drawn, beside what the mesh tells: the finisher paints half-shut ones too open, looking less far.
+    """How eyes are drawn, beside what the mesh tells: the finisher opens half-shut eyes, and turns a gaze less far.
 
     All by ``benchmarks.scene_use`` on a talking head, with the surrogates of two seeds.
     """

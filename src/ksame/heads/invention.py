@@ -36,7 +36,7 @@ class InventionConfig:
         Width of the band round a region in which old and new are mixed, in sides of the square; by choice.
     fine : float
         In films a square is doubled before it is read, unless it is so many times smaller in the frame; by choice.
-        Photographs, read cubically instead, are a little more natural (0.350 instead of 0.360,
+        Photographs, read cubically instead, were a little more natural (0.350 instead of 0.360,
         ``benchmarks.naturalness``).
     sharpening : float
         Of photographs; recordings would flicker. By ``benchmarks.naturalness`` on portraits that the finisher learned
@@ -141,7 +141,7 @@ def put(out: ByteArray, hidden: Mask, region: Region, finished: FinishedHead, *,
     part, unknown = out[window], hidden[window]
     if not part.size:
         return
-    inside = filled(part.shape, region.outline - _origin(window))
+    inside = filled(part.shape, np.rint(region.outline) - _origin(window))  # the very pixels that were taken away
     matrix = _from_window(region.to_square(size), window)
     head = _sharpened(finished.square) if still and size >= INVENTION.sharpened_from else finished.square
     cubic = still and region.side <= 2 * size  # very large heads would take a second
