@@ -13,13 +13,13 @@ from PIL import Image
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 PHOTO = 512  # side of the photographs, in pixels
-DARK, FADED, FOLLOWS = 0.25, 0.1, 0.5  # shares of pictures that are dark, that lack colour, whose drawing is as dark
+DARK, GREY, FOLLOWS = 0.25, 0.05, 0.5  # shares of pictures that are dark, without colour, whose drawing is as dark
 TONES = (0.27, 0.82)  # brightness that drawn skin may have: exp of ksame.heads.surrogate's limits
 LUMA = (0.299, 0.587, 0.114)
 
 
 def unpack(paths: list[Path]):
-    """Return photographs, masks, drawings and directions, each (n, 3, size, size), and which photographs are real."""
+    """Return photographs, masks, drawings and directions, each (n, channels, size, size); which photographs are real."""
     pictures = []
     for path in paths:
         stored = np.load(path)
@@ -52,18 +52,18 @@ def uniform(*shape: int):
 def relit(photo, drawing, where):
     """Vary light and colour of photographs and of drawings, (n, 3, size, size) from 0 to 1.
 
-    A quarter of the photographs is dark, a tenth has little colour or none. Who draws a surrogate knows skin only as it
-    looks in the picture: half of the drawings become as dark as their photograph, the others less so. Eyeballs are
-    always drawn in the same white.
+    A quarter of the photographs is dark, a twentieth has no colour at all: were some only faded, heads before a white
+    wall would fade too. Who draws a surrogate knows skin only as it looks in the picture: half of the drawings become
+    as dark as their photograph, the others less so. Eyeballs are always drawn in the same white.
     """
     n = len(photo)
     luma = torch.tensor(LUMA, device=DEVICE).view(1, 3, 1, 1)
     dark = (uniform(n, 1, 1, 1) < DARK) * uniform(n, 1, 1, 1) * 1.7
     gain = torch.exp((uniform(n, 3, 1, 1) - 0.5) * 0.24) * torch.exp((uniform(n, 1, 1, 1) - 0.5) * 0.7 - dark)
     gamma = torch.exp((uniform(n, 1, 1, 1) - 0.5) * 0.5)
-    faded = (uniform(n, 1, 1, 1) < FADED) * (1.5 * uniform(n, 1, 1, 1)).clamp(max=1)
+    grey = uniform(n, 1, 1, 1) < GREY
     photo = (photo.clamp(0, 1).pow(gamma) * gain).clamp(0, 1)
-    photo = photo.lerp((photo * luma).sum(1, keepdim=True).expand_as(photo), faded.expand_as(photo))
+    photo = torch.where(grey, (photo * luma).sum(1, keepdim=True), photo)
     skin = (drawing * luma * where).sum((1, 2, 3), keepdim=True) / where.sum((1, 2, 3), keepdim=True).clamp(min=1)
     skin = skin.clamp(*TONES)
     seen = (skin.pow(gamma) * (gain * luma).sum(1, keepdim=True)).clamp(*TONES)
@@ -87,7 +87,7 @@ class Data:
             )
 
     def batch(self, n: int, size: int):
-        """Return inputs, targets, where the region is, and what is known.
+        """Return inputs, targets, where the region is, what is known, and how much eyes and brows count, 0 to 1.
 
         The first third of the targets is soft, as small faces and films are; the last third are real photographs.
         """
@@ -119,7 +119,7 @@ class Data:
         x, y = normal[:, :1], normal[:, 1:2]  # directions turn with the picture
         c, s, f = (v.view(-1, 1, 1, 1) for v in (cos, sin, flip))
         normal = torch.cat([f * c * x + s * y, c * y - f * s * x], 1)
-        known = (masks[:, 2:] > 0.999).float() * inside
+        known = (masks[:, 2:3] > 0.999).float() * inside
         wide = (uniform(n, 1, 1, 1) < 0.85).float()
         region = ((masks[:, :1] * wide + masks[:, 1:2] * (1 - wide)) > 0.02).float()
         photo, drawing = relit(photo, drawing, where)
@@ -139,4 +139,4 @@ class Data:
         noise = torch.randn_like(photo) * 0.08 * uniform(n, 1, 1, 1) ** 2
         outside = known * (1 - region)
         inputs = torch.cat([drawing, where, normal * where, (photo + noise) * outside, outside], 1)
-        return inputs, photo, region, known
+        return inputs, photo, region, known, masks[:, 3:] * where

@@ -4,8 +4,9 @@
 
 FACES holds ``portraits/*.jpg`` and ``heldout.txt``, the stems of those that are left out; PEOPLE holds photographs of
 people who do not exist. Every photograph gives two views: as it is, and with the head turned further by the depth of
-its mesh. A view is the square about the head region, its masks, and the drawing of the person's own face. Then the same
-with faces of surrogates: what the photograph would be, made by warping and relighting, and their drawings.
+its mesh, lids, brows and irises moved. A view is the square about the head region, its masks, and the drawing of the
+person's own face. Then the same with faces of surrogates: what the photograph would be, made by warping and relighting,
+and their drawings.
 """
 
 from __future__ import annotations
@@ -23,17 +24,31 @@ from tools.make_surrogates import own_looks
 
 from ksame.heads.covers import FACE, HEAD
 from ksame.heads.drawing import Invention, Looks, draw
-from ksame.heads.head import Head, Region, expression_of, filled, neutral_shape, wearing
+from ksame.heads.head import EXPRESSION, Head, Region, expression_of, filled, neutral_shape, wearing
 from ksame.heads.surrogate import draw_surrogate, skin_of, toned
 from ksame.models import FaceDetector, FaceMesh
 from ksame.spaces.aam.warp import PiecewiseAffine, triangulate
 from ksame.spaces.facemodel import face_model
-from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, OUTLINE, with_forehead
+from ksame.spaces.facemodel.geometry import (
+    BROWS,
+    EYE_CORNERS,
+    EYES,
+    INNER_LIPS,
+    IRISES,
+    LIDS,
+    OUTLINE,
+    with_forehead,
+)
 from ksame.spaces.facemodel.labels import genders
 
 PHOTO, TURNED, OTHER, DRAWING, MASK = 512, 320, 256, 256, 128
 OTHERS, TURNED_OTHERS = 2, 1
-TURN, FURTHEST = (14.0, 36.0), 42.0  # degrees that are added, and how far a head may be turned in all
+TURN, FURTHEST = (4.0, 36.0), 42.0  # degrees that are added, and how far a head may be turned in all
+BLINKING, SHUT = 0.6, 0.97  # share of turned heads whose lids are lowered, and how far at most
+BROW = {"brow_up": 0.5, "brow_down": 0.4}  # how far brows are moved at most, in blendshapes
+GAZE = (0.1, 0.05)  # how far irises are moved, sideways and upwards: standard deviations, in widths of the eye
+EYE_WEIGHT, BROW_WEIGHT = 255, 120  # how much these count in training, as a mask
+_MESH = np.array([1.0, 1.0, -1.0])  # depth grows away from the viewer in a mesh, towards them in the face model
 
 
 def morphed(image, points, moved):
@@ -62,15 +77,41 @@ def morphed(image, points, moved):
     return out
 
 
-def turned(image, points, yaw: float, pitch: float):
-    """Return a photograph with its head turned by so many degrees, and the mesh, (478, 3), in it."""
-    rim = with_forehead(points)[list(OUTLINE)]
-    axis = rim.mean(axis=0)
+def with_other_expression(points, rng):
+    """Return a mesh, (478, 3), with lids, brows and irises moved; portraits show them at rest, wide open, ahead."""
+    head = Head.of(points)
+    moves = np.array([rng.uniform(0, BROW.get(name, 0.0)) for name in EXPRESSION])
+    moves[EXPRESSION.index(str(rng.choice(list(BROW))))] = 0.0  # brows go up or down
+    aligned = neutral_shape(head.aligned, -moves)
+    shut = SHUT * rng.uniform() ** 0.7 if rng.uniform() < BLINKING else 0.0
+    look = rng.normal(0, GAZE, 2)
+    for (upper, lower), corners, iris in zip(LIDS, EYE_CORNERS, IRISES, strict=True):
+        apart = aligned[list(lower)] - aligned[list(upper)]
+        aligned[list(upper)] += 0.9 * shut * apart
+        aligned[list(lower)] -= 0.1 * shut * apart
+        aligned[list(iris), :2] += look * np.linalg.norm(np.subtract(*aligned[list(corners)]))
+    return head.place(aligned) * _MESH
+
+
+def between_lids(points):
+    """Return a mesh, (478, 3), with the irises' centres between the lids, so that no triangle of a warp folds."""
+    kept = points.copy()
+    for (upper, lower), iris in zip(LIDS, IRISES, strict=True):
+        top, bottom = (points[list(lid)[2:5]].mean(axis=0) for lid in (upper, lower))
+        low = top + 0.15 * (bottom - top)
+        high = top + 0.85 * (bottom - top)
+        kept[iris[0], 1] = np.clip(kept[iris[0], 1], min(low[1], high[1]), max(low[1], high[1]))
+    return kept
+
+
+def turned(image, points, moved, yaw: float, pitch: float):
+    """Return a photograph with a mesh brought to another, turned by so many degrees, and that mesh, (478, 3)."""
+    axis = with_forehead(points)[list(OUTLINE)].mean(axis=0)
     a, b = np.radians([yaw, pitch])
     about_y = np.array([[np.cos(a), 0, -np.sin(a)], [0, 1, 0], [np.sin(a), 0, np.cos(a)]])
     about_x = np.array([[1, 0, 0], [0, np.cos(b), -np.sin(b)], [0, np.sin(b), np.cos(b)]])
-    moved = (points - axis) @ (about_x @ about_y).T + axis
-    return morphed(image, points, moved), moved
+    goal = (moved - axis) @ (about_x @ about_y).T + axis
+    return morphed(image, between_lids(points), between_lids(goal)), goal
 
 
 def webp(image, quality: int = 90) -> bytes:
@@ -102,10 +143,10 @@ def become(image, head, neutral, region, own, other, size: int):
     The photograph is brought to the other's shape; inside the face shows the other's texture, in the light that lies
     between the photograph and the person's own texture; eyes and the inside of the mouth stay the photograph's.
     """
-    mesh = np.array([1.0, 1.0, -1.0])
     worn = head.place(wearing(other.shape, head, neutral))
     points = head.place(head.aligned)
-    picture = square_of(morphed(image, points * mesh, worn * mesh), region, size) / np.float32(255)
+    moved = morphed(image, between_lids(points * _MESH), between_lids(worn * _MESH))
+    picture = square_of(moved, region, size) / np.float32(255)
     theirs, mine = (draw(Invention.of(face, head, neutral), size) for face in (other, Looks(other.shape, own.texture)))
     where = np.ascontiguousarray(theirs[..., 3])
     blur = lambda rows: cv2.GaussianBlur(rows * where[..., None], (0, 0), size / 14)  # noqa: E731
@@ -121,23 +162,33 @@ def become(image, head, neutral, region, own, other, size: int):
     return np.rint(255 * (picture + (lit - picture) * share[..., None])).clip(0, 255).astype(np.uint8)
 
 
-def views(image, points, blendshapes, looks, others, size: int) -> list[list[bytes]]:
+def features(points):
+    """Return how much parts of a square count, (MASK, MASK): eyes and brows, and a little round them."""
+    weights = np.zeros((MASK, MASK), dtype=np.uint8)
+    reach = np.ones((MASK // 16 + 1,) * 2, np.uint8)
+    brows = filled(weights.shape, points[list(BROWS[:5])]) | filled(weights.shape, points[list(BROWS[6:])])
+    weights[cv2.dilate(brows, reach) > 0] = BROW_WEIGHT
+    for ring in EYES:
+        weights[cv2.dilate(filled(weights.shape, points[list(ring)]), reach) > 0] = EYE_WEIGHT
+    return weights
+
+
+def views(image, head, neutral, looks, others, size: int) -> list[list[bytes]]:
     """Return, for the person's own face and for each other one, photograph, masks, drawing and its directions."""
-    head = Head.of(points)
-    neutral = neutral_shape(head.aligned, expression_of(blendshapes))
     region = Region.of(head, neutral)
     matrix = region.to_square(MASK)
     inside = np.full(image.shape[:2], 255, np.uint8)
     known = cv2.warpAffine(inside, matrix, (MASK, MASK), flags=cv2.INTER_LINEAR, borderValue=0)
     outlines = (Region.of(head, neutral, cover).outline for cover in (HEAD, FACE))
     masks = [filled((MASK, MASK), outline @ matrix[:, :2].T + matrix[:, 2]) for outline in outlines]
-    mask = png(np.dstack([*masks, known]))
     own = Looks(neutral, toned(looks.texture, skin_of(looks.texture)), looks.iris)
     rows = []
     for face in (own, *others):
         is_own = face is own
         photo = square_of(image, region, size) if is_own else become(image, head, neutral, region, own, face, OTHER)
-        drawing = draw(Invention.of(face, head, neutral), DRAWING)
+        invention = Invention.of(face, head, neutral)
+        mask = png(np.dstack([*masks, known, features(MASK * invention.points - 0.5)]))
+        drawing = draw(invention, DRAWING)
         drawing[..., 3] = 2 * drawing[..., 3] - 1
         pixels = np.rint((drawing.clip(-1, 1) + 1) * 127.5).astype(np.uint8)
         rows.append([webp(photo, 80), mask, webp(pixels[..., :3], 82), webp(pixels[..., [4, 5, 3]], 60)])
@@ -174,11 +225,12 @@ def main() -> int:
         born, skin = float(model.predicted(code[None], "born")[0]), skin_of(looks.texture)
         woman = bool(genders(model, code[None])[0] == "F")
         others = [draw_surrogate(woman, born, skin, rng).looks for _ in range(OTHERS)]
-        shown = views(image, points, mesh.blendshapes, looks, others, PHOTO)
-        now = Head.of(points).yaw
-        yaw = now - float(np.clip(now - rng.uniform(*TURN) * rng.choice([-1, 1]), -FURTHEST, FURTHEST))
-        other, moved = turned(image, points, yaw, rng.uniform(-12, 12))
-        shown += views(other, moved, mesh.blendshapes, looks, others[:TURNED_OTHERS], TURNED)
+        head = Head.of(points)
+        neutral = neutral_shape(head.aligned, expression_of(mesh.blendshapes))
+        shown = views(image, head, neutral, looks, others, PHOTO)
+        yaw = head.yaw - float(np.clip(head.yaw - rng.uniform(*TURN) * rng.choice([-1, 1]), -FURTHEST, FURTHEST))
+        other, moved = turned(image, points, with_other_expression(points, rng), yaw, rng.uniform(-12, 12))
+        shown += views(other, Head.of(moved), neutral, looks, others[:TURNED_OTHERS], TURNED)
         parts += [part for view in shown for part in view]
     offsets = np.cumsum([0, *map(len, parts)])
     blob = np.frombuffer(b"".join(parts), dtype=np.uint8)

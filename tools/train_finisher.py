@@ -24,7 +24,7 @@ from torch import nn
 
 CHANNELS = (32, 64, 128, 176, 208)
 INPUTS = 10  # drawing: RGB, where, normals (2); surroundings: RGB, known
-EYES = 6.0  # weight of eyes in the loss, beside 2 of the face: where lids and irises are must be seen
+FEATURES = 6.0  # weight of eyes in the loss, beside 2 of the face: where lids and irises are must be seen
 FIRST = 400  # steps in which only the critic learns of itself; its pull grows during the next so many
 LEARNED = ("network", "mean", "critic", "steps", "critic_steps")  # what a trainer learns: parts of its state
 
@@ -158,13 +158,6 @@ def grown(mask, pixels: int):
     return F.max_pool2d(mask, 2 * pixels + 1, 1, pixels)
 
 
-def eyes_in(inputs):
-    """Return where open eyes are drawn, and a little round them: eyeballs are the only thing as white."""
-    colours, where = (inputs[:, :3] + 1) / 2, inputs[:, 3:4]
-    high, low = colours.amax(1, keepdim=True), colours.amin(1, keepdim=True)
-    return grown(((high - low < 0.16 * high) & (high > 0.5) & (where > 0)).float(), inputs.shape[-1] // 32) * where
-
-
 def patches(region, verdict):
     """Return which patches of a verdict, (n, 1, h, w), look at a region."""
     return (F.adaptive_max_pool2d(region, verdict.shape[-2:]) > 0).float()
@@ -206,10 +199,10 @@ class Trainer:
         for group in self.steps.param_groups + self.critic_steps.param_groups:
             group["lr"] = self.rate * pace
         with torch.no_grad():
-            inputs, photo, region, known = self.data.batch(n, size)
+            inputs, photo, region, known, features = self.data.batch(n, size)
             edge = torch.maximum(blur(grown(region, size // 64), size / 128), region)
             drawn, wanted = inputs[:, 3:4], photo * known
-            places, eyes = torch.cat([region, drawn], 1), eyes_in(inputs)
+            places = torch.cat([region, drawn], 1)
         with torch.autocast(DEVICE, torch.bfloat16):
             made = self.network(inputs.contiguous(memory_format=torch.channels_last)).float()
         leaf = made.detach().requires_grad_(True)
@@ -218,7 +211,7 @@ class Trainer:
         figures = self._teach(
             torch.cat([whole, places], 1).detach()[crisp], torch.cat([wanted, places], 1)[real], region[crisp]
         )
-        weight = (edge + 0.02) * known * (0.5 + 1.5 * drawn + EYES * eyes)
+        weight = (edge + 0.02) * known * (0.5 + 1.5 * drawn + FEATURES * features)
         l1 = ((leaf - photo).abs() * weight).sum() / weight.sum() / 3
         with torch.autocast(DEVICE, torch.bfloat16):
             with torch.no_grad():
@@ -233,7 +226,7 @@ class Trainer:
             torch.autograd.grad(term, leaf, retain_graph=True)[0].float() for term in (3 * l1 + 0.5 * felt, fooled)
         )
         share = self.adversary * min(1.0, max(0.0, self.step / FIRST - 1)) * self.apart.clamp(0, 1)
-        far = far * (1 - 0.5 * eyes)  # here the photograph counts for more
+        far = far * (1 - 0.5 * features)  # here the photograph counts for more
         pull = near * (1 - 0.4 * region * (1 - drawn)) + share * near.norm() / (far.norm() + 1e-12) * far
         self.steps.zero_grad(set_to_none=True)
         made.backward(pull)

@@ -21,7 +21,7 @@ COVERS: Registry[Cover] = Registry("cover")
 """All covers by name; the default first."""
 
 # Regions of these two reaches are what the network learned to invent: see tools/prepare_finisher.py.
-HEAD = COVERS.add(Cover("head", 1.45, "the whole head: hair line, ears and jaw", "Hair beyond the region stays."))
+HEAD = COVERS.add(Cover("head", 1.5, "the whole head: hair line, ears and jaw", "Hair beyond the region stays."))
 FACE = COVERS.add(
     Cover("face", 1.0, "the face alone", "Hair and outline stay, and by them recognisers still pick out many people.")
 )

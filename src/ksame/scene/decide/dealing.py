@@ -23,6 +23,7 @@ class SearchConfig:
     candidates: int = 12  # drawn for every group, and again for a group whose members are still recognised
     draws: int = 8  # of candidates for a group at most, before somebody in it is moved or masked
     tries: int = 16  # faces that are judged for a group out of each draw
+    distance: float = 0.1  # in cosines below the judge's limit that a likeness should be
     at_a_time: int = 4  # people who are judged before a face is given up for good
     exchanges: int = 8  # people who are asked to take the place of somebody who leaves a group
 

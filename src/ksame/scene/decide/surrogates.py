@@ -215,31 +215,38 @@ class _Search:
         return [draw_surrogate(person.woman, person.born, person.skin, self.rng) for person in like]
 
     def _best(self, members: Sequence[int], faces: Sequence[Surrogate], best: Group | None = None) -> Group:
-        """Return the first face in which no member is recognised, or the one in which the fewest are.
-
-        Whoever is recognised in the best face so far is judged first: a face that does not help them is not better.
-        """
+        """Return the first face that is nobody's likeness, or the best of them; see :meth:`_faults`."""
         for face in faces:
             if best is None:
                 best = self._shared(members, face)
-            else:
-                hard = self._recognised(best)
-                better = self._better(face, hard, [person for person in members if person not in hard])
-                best = best if better is None else better
-            if not self._recognised(best):
-                break
+            elif self._faults(best):
+                best = self._better(face, best) or best
         if best is None:
             raise ValueError("A group needs at least one candidate.")
         return best
 
-    def _better(self, face: Surrogate, hard: Sequence[int], others: Sequence[int]) -> Group | None:
-        """Return a face with all members if fewer of them are recognised in it than are ``hard``."""
-        group = self._shared(hard, face)
-        for i in range(0, len(others) + 1, SEARCH.at_a_time):
-            if len(self._recognised(group)) >= len(hard):
+    def _better(self, face: Surrogate, best: Group) -> Group | None:
+        """Return a face with all members of a group if it has fewer faults than the best so far.
+
+        Whoever is at fault there is judged first: a face that does not help them is soon given up.
+        """
+        order = sorted(best.likeness, key=lambda person: -self._fault(best.likeness[person]))
+        n_first = sum(self._fault(value) > 0 for value in best.likeness.values())
+        group = self._shared(order[:n_first], face)
+        for i in range(n_first, len(order) + 1, SEARCH.at_a_time):
+            if self._faults(group) >= self._faults(best):
                 return None
-            group.likeness.update(self._shared(others[i : i + SEARCH.at_a_time], face).likeness)
-        return group if len(self._recognised(group)) < len(hard) else None
+            group.likeness.update(self._shared(order[i : i + SEARCH.at_a_time], face).likeness)
+        return group if self._faults(group) < self._faults(best) else None
+
+    def _faults(self, group: Group) -> int:
+        """Return what speaks against a face: one for everyone who is too alike; to be recognised counts for more."""
+        return sum(self._fault(value) for value in group.likeness.values())
+
+    def _fault(self, likeness: float) -> int:
+        if likeness > self.judge.limit:
+            return len(self.people) + 1
+        return int(likeness > self.judge.limit - SEARCH.distance)
 
     def _recognised(self, group: Group) -> list[int]:
         return [person for person, value in group.likeness.items() if value > self.judge.limit]
