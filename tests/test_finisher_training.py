@@ -21,8 +21,8 @@ def picture(pixels) -> bytes:
 def made(tmp_path):
     """Return data of two views and the options of training."""
     rng = np.random.default_rng(1)
-    masks = np.zeros((128, 128, 3), np.uint8)
-    masks[40:90, 40:90, :2], masks[..., 2] = 255, 255
+    masks = np.zeros((128, 128, 4), np.uint8)  # both regions, what is known, how much it counts
+    masks[40:90, 40:90, :2], masks[..., 2], masks[50:60, 50:80, 3] = 255, 255, 255
     sides = (512, None, 256, 256)
     views = [
         masks if side is None else rng.integers(0, 256, (side, side, 3), dtype=np.uint8)

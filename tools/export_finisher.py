@@ -1,9 +1,10 @@
 """Turn the finisher's weights into the ONNX file that comes with ksame, in 8-bit whole numbers.
 
-    python -m tools.export_finisher OUT/finisher.pt PAIRS -o src/ksame/data/finisher.onnx
+    python -m tools.export_finisher OUT/finisher.pt [MORE.pt ...] --pairs PAIRS -o src/ksame/data/finisher.onnx
 
-PAIRS is what it was trained on: the ranges of the numbers inside are measured on it. Convolutions in whole numbers take
-a third of the time on a processor. Needs PyTorch, onnx and onnxruntime.
+Weights of several moments of one training are averaged: artefacts that the critic brings late are milder then. PAIRS is
+what it was trained on: the ranges of the numbers inside are measured on it. Convolutions in whole numbers take a third
+of the time on a processor. Needs PyTorch, onnx and onnxruntime.
 """
 
 from __future__ import annotations
@@ -55,12 +56,13 @@ class Exported(torch.nn.Module):
 def main() -> None:
     """Export, quantise and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("weights", type=Path)
-    parser.add_argument("pairs", type=Path)
+    parser.add_argument("weights", type=Path, nargs="+")
+    parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     network = Network().eval()
-    network.load_state_dict({name: value.float() for name, value in torch.load(options.weights).items()})
+    moments = [torch.load(path) for path in options.weights]
+    network.load_state_dict({name: sum(m[name].float() for m in moments) / len(moments) for name in moments[0]})
     axes = {0: "n", 2: "height", 3: "width"}
     with tempfile.TemporaryDirectory() as folder:
         plain, ready = Path(folder) / "plain.onnx", Path(folder) / "ready.onnx"

@@ -3,7 +3,8 @@
     python -m tools.make_surrogates PEOPLE -o src/ksame/data/surrogates.npz
 
 PEOPLE holds photographs made by a generator, free to be used (CC0), one face each. Their light is evened and their
-expression taken away. Whoever wears spectacles, is turned, small, or has hair over the forehead is left out.
+expression taken away, and with it the creases between the brows. Whoever wears spectacles, is turned, small, or has hair
+over the forehead is left out.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ MOST_YAW = 22.0  # degrees: beyond, one cheek is too coarse
 LEAST_WIDTH = 85.0  # pixels across the mesh
 MOST_GAP = 0.16  # opening of the mouth, as the blendshape jawOpen, beyond which cheeks are stretched
 QUALITY = 93  # of the JPEGs
+CREASED = 0.9  # brightness of what counts as a crease or a brow, in medians of the skin about it
 
 
 def own_looks(image, points, blendshapes):
@@ -53,7 +55,7 @@ def own_looks(image, points, blendshapes):
         np.rint(model.warp.image(rows).clip(0, 1) * 255).astype(np.uint8),
         _iris(image, points),
     )
-    plain = np.rint(model.warp.image(calm).clip(0, 1) * 255).astype(np.uint8)
+    plain = np.rint(without_frown(model.warp.image(calm).clip(0, 1)) * 255).astype(np.uint8)
     against = [
         reason
         for reason, holds in {
@@ -63,6 +65,21 @@ def own_looks(image, points, blendshapes):
         if holds
     ]
     return looks, code, plain, against
+
+
+def without_frown(texture):
+    """Return a texture, (height, width, 3), with smooth skin between the brows: donors frown, and the finisher more."""
+    base = face_model().base[:, :2]
+    gap, rise = np.linalg.norm(base[107] - base[336]), np.linalg.norm(base[9] - base[168])
+    rows, columns = np.mgrid[: texture.shape[0], : texture.shape[1]]
+    apart = np.hypot((columns - base[9, 0]) / (0.62 * gap), (rows - base[9, 1]) / (1.1 * rise))
+    share = np.clip(2.2 * (1 - apart), 0, 1)[..., None].astype(np.float32)
+    grey = texture.mean(axis=2)
+    skin = ((grey > CREASED * np.median(grey[apart < 1])) & (apart < 1.4)).astype(np.float32)
+    sigma = 0.3 * gap
+    smooth = cv2.GaussianBlur(texture * skin[..., None], (0, 0), sigma)
+    smooth /= np.maximum(cv2.GaussianBlur(skin, (0, 0), sigma), 1e-3)[..., None]
+    return texture + (smooth - texture) * share
 
 
 def _iris(image, points) -> tuple[int, int, int]:

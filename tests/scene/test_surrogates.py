@@ -217,6 +217,35 @@ def test_the_face_is_taken_in_which_the_fewest_are_recognised(people, judge, mon
     assert group.surrogate is faces[2]
 
 
+def test_a_face_that_is_less_like_its_people_is_taken(people, judge, monkeypatch):
+    """Nobody is recognised in any face; in the third they are further from it."""
+    near, far = judge.limit - 0.5 * SEARCH.distance, judge.limit - 1.5 * SEARCH.distance
+    (group,), faces = grouped(people, judge, monkeypatch, lambda _, face, __: far if face == 2 else near, len(people))
+    assert group.surrogate is faces[2]
+
+
+def test_faces_are_not_drawn_again_for_being_alike(people, judge, monkeypatch):
+    """Nobody is recognised, and nothing better is among the first faces drawn: that is good enough."""
+    near = judge.limit - 0.5 * SEARCH.distance
+    (group,), faces = grouped(people, judge, monkeypatch, lambda *_: near, len(people))
+    assert group.surrogate is faces[0]
+    assert len(faces) <= SEARCH.candidates
+    assert sorted(group.likeness) == list(range(len(people)))
+
+
+def test_to_be_recognised_is_worse_than_to_be_alike(people, judge, monkeypatch):
+    """In the second face one person is recognised and nobody else is alike; in the first, all are only alike."""
+    near = judge.limit - 0.5 * SEARCH.distance
+    (group,), faces = grouped(
+        people,
+        judge,
+        monkeypatch,
+        lambda who, face, _: near if face == 0 else 0.9 if who == 0 else 0.0,
+        len(people),
+    )
+    assert group.surrogate is faces[0]
+
+
 def test_a_face_that_does_not_help_the_recognised_is_judged_no_further(people, judge, monkeypatch):
     """One person is recognised everywhere; the others are judged in the first face only."""
     judged = []
