@@ -2,8 +2,8 @@
 
     python -m tools.make_surrogates PEOPLE -o src/ksame/data/surrogates.npz
 
-PEOPLE holds photographs made by a generator, free to be used (CC0), one face each. Their light is evened and their
-expression taken away, and with it the creases between the brows. Whoever wears spectacles, is turned, small, or has hair
+PEOPLE holds photographs made by a generator, free to be used (CC0), one face each. Their light is evened, their
+expression taken away, and the skin between the brows smoothed. Whoever wears spectacles, is turned, small, or has hair
 over the forehead is left out.
 """
 

@@ -24,7 +24,7 @@ from tools.make_surrogates import own_looks
 
 from ksame.heads.covers import FACE, HEAD
 from ksame.heads.drawing import Invention, Looks, draw
-from ksame.heads.head import EXPRESSION, Head, Region, expression_of, filled, neutral_shape, wearing
+from ksame.heads.head import EXPRESSION, EyesConfig, Head, Region, expression_of, filled, neutral_shape, wearing
 from ksame.heads.surrogate import draw_surrogate, skin_of, toned
 from ksame.models import FaceDetector, FaceMesh
 from ksame.spaces.aam.warp import PiecewiseAffine, triangulate
@@ -47,6 +47,7 @@ TURN, FURTHEST = (4.0, 36.0), 42.0  # degrees that are added, and how far a head
 BLINKING, SHUT = 0.6, 0.97  # share of turned heads whose lids are lowered, and how far at most
 BROW = {"brow_up": 0.5, "brow_down": 0.4}  # how far brows are moved at most, in blendshapes
 GAZE = (0.1, 0.05)  # how far irises are moved, sideways and upwards: standard deviations, in widths of the eye
+DRAWN = EyesConfig(closing=0.0, upwards=1.5)  # what it learns is drawn less far than what it is then given
 EYE_WEIGHT, BROW_WEIGHT = 255, 120  # how much these count in training, as a mask
 _MESH = np.array([1.0, 1.0, -1.0])  # depth grows away from the viewer in a mesh, towards them in the face model
 
@@ -97,10 +98,8 @@ def between_lids(points):
     """Return a mesh, (478, 3), with the irises' centres between the lids, so that no triangle of a warp folds."""
     kept = points.copy()
     for (upper, lower), iris in zip(LIDS, IRISES, strict=True):
-        top, bottom = (points[list(lid)[2:5]].mean(axis=0) for lid in (upper, lower))
-        low = top + 0.15 * (bottom - top)
-        high = top + 0.85 * (bottom - top)
-        kept[iris[0], 1] = np.clip(kept[iris[0], 1], min(low[1], high[1]), max(low[1], high[1]))
+        top, bottom = sorted(points[list(lid)[2:5], 1].mean() for lid in (upper, lower))
+        kept[iris[0], 1] = np.clip(kept[iris[0], 1], *np.interp([0.15, 0.85], [0, 1], [top, bottom]))
     return kept
 
 
@@ -143,11 +142,12 @@ def become(image, head, neutral, region, own, other, size: int):
     The photograph is brought to the other's shape; inside the face shows the other's texture, in the light that lies
     between the photograph and the person's own texture; eyes and the inside of the mouth stay the photograph's.
     """
-    worn = head.place(wearing(other.shape, head, neutral))
+    worn = head.place(wearing(other.shape, head, neutral, DRAWN))
     points = head.place(head.aligned)
     moved = morphed(image, between_lids(points * _MESH), between_lids(worn * _MESH))
     picture = square_of(moved, region, size) / np.float32(255)
-    theirs, mine = (draw(Invention.of(face, head, neutral), size) for face in (other, Looks(other.shape, own.texture)))
+    faces = (other, Looks(other.shape, own.texture))
+    theirs, mine = (draw(Invention.of(face, head, neutral, eyes=DRAWN), size) for face in faces)
     where = np.ascontiguousarray(theirs[..., 3])
     blur = lambda rows: cv2.GaussianBlur(rows * where[..., None], (0, 0), size / 14)  # noqa: E731
     light = (blur(picture) + 0.02) / (blur((mine[..., :3] + 1) / 2) + 0.02)
@@ -186,7 +186,7 @@ def views(image, head, neutral, looks, others, size: int) -> list[list[bytes]]:
     for face in (own, *others):
         is_own = face is own
         photo = square_of(image, region, size) if is_own else become(image, head, neutral, region, own, face, OTHER)
-        invention = Invention.of(face, head, neutral)
+        invention = Invention.of(face, head, neutral, eyes=DRAWN)
         mask = png(np.dstack([*masks, known, features(MASK * invention.points - 0.5)]))
         drawing = draw(invention, DRAWING)
         drawing[..., 3] = 2 * drawing[..., 3] - 1

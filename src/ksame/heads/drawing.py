@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ksame.arrays import ByteArray, FloatArray, IntArray
 from ksame.heads.covers import HEAD, Cover
-from ksame.heads.head import Head, Region, wearing
+from ksame.heads.head import EYES_DRAWN, EyesConfig, Head, Region, wearing
 from ksame.spaces.aam.warp import PiecewiseAffine
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import EYES, INNER_LIPS, IRISES, with_forehead
@@ -67,9 +67,11 @@ class Invention:
     points: FloatArray
 
     @classmethod
-    def of(cls, looks: Looks, head: Head, neutral: FloatArray, cover: Cover = HEAD) -> Invention:
+    def of(
+        cls, looks: Looks, head: Head, neutral: FloatArray, cover: Cover = HEAD, eyes: EyesConfig = EYES_DRAWN
+    ) -> Invention:
         """Place a surrogate in a head's region; ``neutral`` is the person's own shape, (478, 3)."""
-        placed = head.place(wearing(looks.shape, head, neutral))
+        placed = head.place(wearing(looks.shape, head, neutral, eyes))
         region = Region.of(head, neutral, cover)
         return cls(looks, head, region, region.in_square(placed[:, :2]))
 

@@ -121,7 +121,7 @@ def neutral_shape(aligned: FloatArray, expression: FloatArray) -> FloatArray:
     return np.asarray(aligned - np.tensordot(expression, _moves(), axes=1))
 
 
-def wearing(shape: FloatArray, head: Head, neutral: FloatArray) -> FloatArray:
+def wearing(shape: FloatArray, head: Head, neutral: FloatArray, eyes: EyesConfig = EYES_DRAWN) -> FloatArray:
     """Return neutral shapes of surrogates, (..., 478, 3), with the expression of a head.
 
     The expression is how far the head's mesh is from the person's own neutral shape, (478, 3). The mouth opens as far
@@ -135,12 +135,12 @@ def wearing(shape: FloatArray, head: Head, neutral: FloatArray) -> FloatArray:
     pairs, (upper, lower) = worn[..., _PAIRS, :], now[_PAIRS]
     factor = np.ones((*wide.shape[:-1], _PAIRS.shape[1], 1))
     share = _lids_apart(upper - lower) / np.maximum(_lids_apart(np.subtract(*neutral[_PAIRS])), 1e-6)
-    opened = EYES_DRAWN.opened * np.minimum(share, 1) ** EYES_DRAWN.closing
+    opened = eyes.opened * np.minimum(share, 1) ** eyes.closing
     factor[..., :_N_LIDS, 0] = np.repeat(wide * opened, _N_LIDS // 2, axis=-1)
     middle, half = 0.5 * (pairs[..., 0, :, :] + pairs[..., 1, :, :]), 0.5 * factor * (upper - lower)
     worn[..., _PAIRS[0], :], worn[..., _PAIRS[1], :] = middle + half, middle - half
     looks_from = now[_IRISES] - seen_corners.mean(axis=1, keepdims=True)
-    more = np.array([EYES_DRAWN.sideways - 1, EYES_DRAWN.upwards - 1, 0.0])
+    more = np.array([eyes.sideways - 1, eyes.upwards - 1, 0.0])
     looks_from += looks_from[:, :1] * more  # an iris moves as a whole
     worn[..., _IRISES, :] = corners.mean(axis=-2, keepdims=True) + wide[..., None, None] * looks_from
     worn[..., _ROUND_LIPS, :] += worn[..., _LIPS, :] - lips
