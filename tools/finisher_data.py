@@ -19,7 +19,7 @@ LUMA = (0.299, 0.587, 0.114)
 
 
 def unpack(paths: list[Path]):
-    """Return photographs, masks, drawings, directions, each (n, channels, size, size), and which photographs are real."""
+    """Return photographs, masks, drawings, directions, each (n, channels, size, size); which photographs are real."""
     pictures = []
     for path in paths:
         stored = np.load(path)
