@@ -44,8 +44,8 @@ class EyesConfig:
     All by ``benchmarks.scene_use`` on a talking head, with the surrogates of two seeds.
     """
 
-    opened: float = 1.25  # how far open lids are apart, in shares of how far they are
-    closing: float = 0.5  # how much sooner they close: exponent of how far they are open, in shares of the neutral face
+    opened: float = 1.45  # how far open lids are apart, in shares of how far they are
+    closing: float = 1.0  # how much sooner they close: exponent of how far they are open, in shares of the neutral face
     sideways: float = 1.25  # how far the irises are from the middle of the eye, likewise
     upwards: float = 2.4
 

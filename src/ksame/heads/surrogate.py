@@ -36,7 +36,7 @@ class SurrogateConfig:
     spread: float = 0.8  # of shapes: at 1.05 and 0.9, smiles were less the person's own (``benchmarks.scene_use``)
     # years by which a mix of two, and then a finished head, reads younger than its parts, as the face model reads them
     mix_younger: float = 7.0
-    finished_younger: float = 7.0
+    finished_younger: float = 9.0
     max_aged: float = 26.0  # years by which a mix is made older or younger, along the face model's direction of age
     # log R/G and B/G of skin of a tone: a fit, in powers of the tone, to the cheeks of 560 evened faces; it takes the
     # colour of the photographs' light away
