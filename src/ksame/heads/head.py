@@ -41,7 +41,7 @@ EXPRESSION = tuple(BLENDS)
 class EyesConfig:
     """How eyes are drawn, beside what the mesh tells: the finisher opens half-shut eyes, and turns a gaze less far.
 
-    All by ``benchmarks.scene_use`` on a talking head, with the surrogates of two seeds.
+    All by ``benchmarks.scene_use`` on a talking head, with the surrogates of four seeds.
     """
 
     opened: float = 1.45  # how far open lids are apart, in shares of how far they are
