@@ -15,7 +15,7 @@ class SearchConfig:
     """How surrogates are searched for; all by choice."""
 
     year: float = 0.006  # what a year of difference in age costs, in cosines
-    skin: float = 0.13  # and a small difference in the skin's brightness and tone; a large one costs more and more
+    skin: float = 0.15  # and one unit of the skin's brightness, or of its tone
     sharpness: float = 8.0  # how much more the worst-off count than the others: the exponent of costs that are added
     swaps: int = 300  # tries to better a choice of candidates
     screened: int = 3  # people in whose views candidates are screened

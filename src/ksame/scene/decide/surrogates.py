@@ -271,8 +271,7 @@ class _Search:
         cosines = np.stack([person.views[0].embedding for person in self.people]) @ candidates.T
         years = np.abs(np.subtract.outer([p.born for p in self.people], [face.born for face in drawn]))
         skins = np.array([p.skin for p in self.people])[:, None] - [face.skin for face in drawn]
-        apart = np.abs(skins).sum(axis=2)
-        return np.asarray(cosines + SEARCH.year * years + SEARCH.skin * apart * (1 + apart))
+        return np.asarray(cosines + SEARCH.year * years + SEARCH.skin * np.abs(skins).sum(axis=2))
 
 
 def _by_cost(candidates: list[int], cost: FloatArray, members: Sequence[int]) -> list[int]:
