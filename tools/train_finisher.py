@@ -24,7 +24,7 @@ from torch import nn
 
 CHANNELS = (32, 64, 128, 176, 208)
 INPUTS = 10  # drawing: RGB, where, normals (2); surroundings: RGB, known
-FEATURES = 6.0  # weight of eyes in the loss, beside 2 of the face: where lids and irises are must be seen
+EYE_WEIGHT = 6.0  # of eyes in the loss, beside 2 of the face: where lids and irises are must be seen
 FIRST = 400  # steps in which only the critic learns of itself; its pull grows during the next so many
 LEARNED = ("network", "mean", "critic", "steps", "critic_steps")  # what a trainer learns: parts of its state
 
@@ -211,7 +211,7 @@ class Trainer:
         figures = self._teach(
             torch.cat([whole, places], 1).detach()[crisp], torch.cat([wanted, places], 1)[real], region[crisp]
         )
-        weight = (edge + 0.02) * known * (0.5 + 1.5 * drawn + FEATURES * features)
+        weight = (edge + 0.02) * known * (0.5 + 1.5 * drawn + EYE_WEIGHT * features)
         l1 = ((leaf - photo).abs() * weight).sum() / weight.sum() / 3
         with torch.autocast(DEVICE, torch.bfloat16):
             with torch.no_grad():

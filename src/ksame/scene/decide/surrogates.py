@@ -4,7 +4,8 @@ The theorem of k-Same needs k people to share one face; it does not need that fa
 gender are put in order of age and skin tone and cut into blocks, so that the cost grows with their number only. In each
 block, candidates are put into views of a few people, and by their embeddings there people are dealt out to them in
 groups of at least k. Then every group's face is judged on the published picture of every member. A face in which
-somebody is recognised is exchanged; whoever is recognised in every face of their own group goes to another's.
+somebody is recognised, or nearly so, is exchanged for a better one; whoever is recognised in every face of their own
+group goes to another's.
 """
 
 from __future__ import annotations
@@ -215,7 +216,7 @@ class _Search:
         return [draw_surrogate(person.woman, person.born, person.skin, self.rng) for person in like]
 
     def _best(self, members: Sequence[int], faces: Sequence[Surrogate], best: Group | None = None) -> Group:
-        """Return the first face that is nobody's likeness, or the best of them; see :meth:`_faults`."""
+        """Return the first face without faults, or the one with the fewest; see :meth:`_faults`."""
         for face in faces:
             if best is None:
                 best = self._shared(members, face)
