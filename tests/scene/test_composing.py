@@ -108,6 +108,14 @@ def test_the_same_person_has_one_name_in_all_files():
     assert len(people.ordered) == 2
 
 
+def test_a_group_does_not_grow_because_its_mean_is_near_to_everybody():
+    # the first two are one person (0.5); the third is at 0.4 from both, but at 0.46 from their mean
+    vectors = ([1.0, 0, 0], [0.5, 0.866, 0], [0.4, 0.231, 0.887])
+    people = join_files([cast_of(person("P1", vector)) for vector in vectors], 0.45)
+    assert people.names[0, "P1"] == people.names[1, "P1"]
+    assert len(people.ordered) == 2
+
+
 def test_two_people_of_one_picture_are_two_however_alike():
     people = join_files([cast_of(person("P1", [1.0, 0]), person("P2", [1.0, 0]))], 0.45)
     assert len(people.ordered) == 2

@@ -150,9 +150,10 @@ def by_name(files: Sequence[Tracks]) -> People:
 def join_files(files: Sequence[Tracks], same_person: float) -> People:
     """Find the same people in several files by their embeddings; from the cosine ``same_person`` on two are one.
 
-    Two people of one file are never joined, and nobody without an embedding is, nor what is perhaps no face. Whoever is
-    joined wrongly shares a surrogate with somebody else; a person counted twice would make a group smaller than it
-    says, so the limit is low.
+    Somebody is compared with everyone in a group, and the mean cosine counts. That with the mean embedding would not do:
+    a mean of many is near to everybody, so that the group grows and grows. Two people of one file are never joined, and
+    nobody without an embedding is, nor what is perhaps no face. Whoever is joined wrongly shares a surrogate with
+    somebody else; a person counted twice would make a group smaller than it says, so the limit is low.
     """
     if len(files) == 1:
         return by_name(files)
@@ -160,8 +161,8 @@ def join_files(files: Sequence[Tracks], same_person: float) -> People:
     entries.sort(key=lambda entry: (-_amount(files[entry[0][0]], entry[1].name), entry[0][0], in_order(entry[1].name)))
     groups: list[list[Key]] = []
     width = max((len(person.embedding) for _, person in entries if person.embedding is not None), default=1)
-    sums = np.zeros((len(entries), width))  # of each group's embeddings; 0 for somebody who cannot be told from others
-    lengths = np.zeros(len(entries))
+    sums = np.zeros((len(entries), width))  # of each group's embeddings
+    counts = np.zeros(len(entries))  # how many these are; 0 for somebody who cannot be told from others
     unconfirmed: list[Key] = []
     for key, person in entries:
         if person.name in files[key[0]].unconfirmed:
@@ -169,8 +170,8 @@ def join_files(files: Sequence[Tracks], same_person: float) -> People:
             continue
         where = len(groups)
         if person.embedding is not None:
-            known, length = sums[:where], lengths[:where]
-            cosines = np.where(length > 0, known @ person.embedding / np.maximum(length, 1e-9), -np.inf)
+            known, count = sums[:where], counts[:where]
+            cosines = np.where(count > 0, known @ person.embedding / np.maximum(count, 1), -np.inf)
             alike = np.flatnonzero(cosines >= same_person)
             ranked = alike[np.argsort(-cosines[alike], kind="stable")]
             where = int(next((i for i in ranked if key[0] not in {file for file, _ in groups[i]}), where))
@@ -179,10 +180,10 @@ def join_files(files: Sequence[Tracks], same_person: float) -> People:
         groups[where].append(key)
         if person.embedding is not None:
             sums[where] += person.embedding
-            lengths[where] = np.linalg.norm(sums[where])
+            counts[where] += 1
     names = {key: f"P{i}" for i, group in enumerate(groups, 1) for key in group}
     names |= {key: f"{UNCONFIRMED}{i}" for i, key in enumerate(unconfirmed, 1)}
-    unmatched = {f"P{i}" for i in range(1, len(groups) + 1) if not lengths[i - 1]}
+    unmatched = {f"P{i}" for i in range(1, len(groups) + 1) if not counts[i - 1]}
     return People(names, frozenset(unmatched), frozenset(names[key] for key in unconfirmed))
 
 
