@@ -47,7 +47,8 @@ TURN, FURTHEST = (4.0, 36.0), 42.0  # degrees that are added, and how far a head
 BLINKING, SHUT = 0.6, 0.97  # share of turned heads whose lids are lowered, and how far at most
 BROW = {"brow_up": 0.5, "brow_down": 0.4}  # how far brows are moved at most, in blendshapes
 GAZE = (0.1, 0.05)  # how far irises are moved, sideways and upwards: standard deviations, in widths of the eye
-DRAWN = EyesConfig(opened=1.25, closing=0.0, upwards=1.5)  # what it learns is drawn less far than what it is then given
+# what it learns is drawn less far than what it is then given
+DRAWN = EyesConfig(opened=1.25, closing=0.0, upwards=1.5, brows=0.0)
 EYE_WEIGHT, BROW_WEIGHT = 255, 120  # how much these count in training, as a mask
 _MESH = np.array([1.0, 1.0, -1.0])  # depth grows away from the viewer in a mesh, towards them in the face model
 

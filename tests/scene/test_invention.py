@@ -13,7 +13,7 @@ from ksame.heads.covers import COVERS, HEAD
 from ksame.heads.drawing import Invention, _mesh, draw
 from ksame.heads.head import EYES_DRAWN, EyesConfig, Head, Region, expression_of, filled, neutral_shape, wearing
 from ksame.heads.invention import FinishedHead, invent, put, taken_away
-from ksame.heads.surrogate import ORDINARY, Skin, bank, draw_surrogate, skin_of, toned
+from ksame.heads.surrogate import ORDINARY, SURROGATE, Skin, bank, draw_surrogate, skin_of, toned
 from ksame.models import BLENDSHAPES, detect
 from ksame.models.finisher import finisher
 from ksame.models.mesh import FaceMesh
@@ -207,7 +207,7 @@ def test_a_drawing_holds_nothing_but_the_surrogate(portrait):
 
 
 def test_a_shape_without_expression_put_on_again_is_itself(portrait):
-    as_they_are = EyesConfig(opened=1.0, closing=0.0, sideways=1.0, upwards=1.0)
+    as_they_are = EyesConfig(opened=1.0, closing=0.0, sideways=1.0, upwards=1.0, brows=0.0)
     what = invention(portrait)
     neutral = own_neutral(portrait)
     assert np.allclose(wearing(neutral, what.head, neutral, as_they_are), what.head.aligned, atol=1e-6)
@@ -216,7 +216,7 @@ def test_a_shape_without_expression_put_on_again_is_itself(portrait):
 def test_eyes_are_drawn_wider_and_looking_further_and_nothing_else_is(portrait):
     what = invention(portrait)
     neutral = own_neutral(portrait)
-    worn, seen = wearing(neutral, what.head, neutral), what.head.aligned
+    worn, seen = wearing(neutral, what.head, neutral, replace(EYES_DRAWN, brows=0.0)), what.head.aligned
     eyes = sorted({*EYES[0], *EYES[1], *IRISES[0], *IRISES[1]})
     assert np.allclose(np.delete(worn, eyes, axis=0), np.delete(seen, eyes, axis=0), atol=1e-6)
     for ring, iris in zip(EYES, IRISES, strict=True):
@@ -224,6 +224,14 @@ def test_eyes_are_drawn_wider_and_looking_further_and_nothing_else_is(portrait):
         wider = np.linalg.norm(worn[up] - worn[down]) / np.linalg.norm(seen[up] - seen[down])
         assert 1 < wider < 1.25 + 1e-6
         assert np.allclose(worn[iris[0]] - middle, (seen[iris[0]] - middle) * [1.25, 2.4, 1.0], atol=1e-6)
+
+
+def test_brows_are_drawn_higher_above_the_eyes(portrait):
+    what = invention(portrait)
+    low, high = (wearing(what.looks.shape, what.head, own_neutral(portrait), EyesConfig(brows=b)) for b in (0.0, 0.15))
+    for brow, corner in ((105, 33), (334, 263)):
+        rise = (high[corner] - high[brow] - low[corner] + low[brow])[1]
+        assert 1 < rise < 4  # pixels of a face of about 200
 
 
 def test_half_shut_eyes_are_drawn_more_than_half_shut(portrait):
@@ -248,7 +256,8 @@ def test_surrogates_match_in_gender_tone_and_about_in_age():
         drawn = [draw_surrogate(woman, born, Skin(tone, tone), np.random.default_rng(seed)) for seed in range(6)]
         assert len({one.looks.texture.tobytes() for one in drawn}) == 6
         for one in drawn:
-            assert skin_of(one.looks.texture).brightness == pytest.approx(tone, abs=0.06)
+            drawn_tone = tone + SURROGATE.finished_darker
+            assert skin_of(one.looks.texture).brightness == pytest.approx(drawn_tone, abs=0.06)
 
 
 def test_skin_has_one_colour_whatever_the_light_was():

@@ -35,11 +35,14 @@ _N_LIDS = 14
 _INDEX = {name: [BLENDSHAPES.index(part) for part in parts] for name, parts in BLENDS.items()}
 EXPRESSION = tuple(BLENDS)
 """What of an expression the face model can move."""
+_BROW_UP = EXPRESSION.index("brow_up")
 
 
 @dataclass(frozen=True)
 class EyesConfig:
-    """How eyes are drawn, beside what the mesh tells: the finisher opens half-shut eyes, and turns a gaze less far.
+    """How eyes and brows are drawn, beside what the mesh tells.
+
+    The finisher opens half-shut eyes, turns a gaze less far, and paints brows lower, so that lids and brows merge.
 
     All by ``benchmarks.scene_use`` on a talking head, with the surrogates of four seeds.
     """
@@ -48,6 +51,7 @@ class EyesConfig:
     closing: float = 1.0  # how much sooner they close: exponent of how far they are open, in shares of the neutral face
     sideways: float = 1.25  # how far the irises are from the middle of the eye, likewise
     upwards: float = 2.4
+    brows: float = 0.15  # how much higher brows are, as a strength of the face model's ``brow_up``
 
 
 EYES_DRAWN = EyesConfig()
@@ -125,10 +129,10 @@ def wearing(shape: FloatArray, head: Head, neutral: FloatArray, eyes: EyesConfig
     """Return neutral shapes of surrogates, (..., 478, 3), with the expression of a head.
 
     The expression is how far the head's mesh is from the person's own neutral shape, (478, 3). The mouth opens as far
-    as it does; eyes as they must be drawn to look alike once they are finished (``EyesConfig``).
+    as it does; eyes and brows as they must be drawn to look alike once they are finished (``EyesConfig``).
     """
     now = head.aligned
-    worn = shape + (now - neutral)
+    worn = shape + (now - neutral) + eyes.brows * _moves()[_BROW_UP]
     corners, seen_corners = worn[..., _CORNERS, :], now[_CORNERS]
     wide = _lengths(corners) / np.maximum(_lengths(seen_corners), 1e-6)  # of each eye, beside the person's
     lips = worn[..., _LIPS, :]
