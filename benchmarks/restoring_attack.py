@@ -3,6 +3,10 @@
 ``python -m benchmarks.restoring_attack prepare ORIGINALS [ORIGINALS ...] PUBLISHED PAIRS.npz``
     Cuts the faces out of pictures of the same name before and after, for ``benchmarks/train_restorer.py``.
 
+``python -m benchmarks.restoring_attack control ORIGINALS PUBLISHED``
+    Publishes the pictures of a folder with one face for everyone of a gender, and asks no recogniser. So nothing of a
+    person is in them but place, pose, expression and surroundings: what is found there, no choice of faces takes away.
+
 ``python -m benchmarks.restoring_attack judge FACES PUBLISHED=RESTORER.onnx [...]``
     FACES holds ``portraits`` (one photograph a person, named by subject) and ``labels.csv`` (subject, gender). The
     gallery is all portraits; the probes are the pictures in PUBLISHED, of people on whom nothing was trained, once as
@@ -29,6 +33,8 @@ from ksame.faces.reading import SUFFIXES, read_image
 from ksame.geometry import overlap, warp
 from ksame.models import DlibResNet, Face, FaceDetector, FaceMesh, SFace, five_points
 from ksame.models.pictures import as_rgb8
+from ksame.scene.config import Job, JobConfig
+from ksame.scene.job import run
 
 SIDE = 128
 """What restorers see, in pixels."""
@@ -129,6 +135,16 @@ def encoded(square: ByteArray) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(square).save(buffer, format="WEBP", quality=QUALITY, method=5)
     return buffer.getvalue()
+
+
+# --- control
+
+
+def control(originals: Path, published: Path, seed: int) -> None:
+    """Publish pictures with one face for everyone of a gender."""
+    files = [(path, published / path.name) for path in pictures([originals]).values()]
+    published.mkdir(parents=True)
+    run(Job(files, published.with_name(f"{published.name}-work"), JobConfig(k=len(files), judged=False), seed=seed))
 
 
 # --- judge
@@ -247,6 +263,10 @@ def main() -> None:
     first.add_argument("published", type=Path, help="folder of pictures after, named alike")
     first.add_argument("output", type=Path, help="file of pairs to write, .npz")
     first.add_argument("--heldout", type=Path, help="list of names that must not be among them")
+    same = jobs.add_parser("control", help="publish everyone with one face")
+    same.add_argument("originals", type=Path)
+    same.add_argument("published", type=Path)
+    same.add_argument("--seed", type=int, default=1)
     second = jobs.add_parser("judge", help="recognise people in what restorers restore")
     second.add_argument("faces", type=Path)
     second.add_argument("attacks", nargs="+", metavar="PUBLISHED=RESTORER.onnx")
@@ -256,6 +276,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.job == "prepare":
         prepare(options.originals, options.published, options.output, options.heldout)
+    elif options.job == "control":
+        control(options.originals, options.published, options.seed)
     else:
         judge(
             options.faces,
