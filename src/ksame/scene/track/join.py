@@ -150,9 +150,9 @@ def by_name(files: Sequence[Tracks]) -> People:
 def join_files(files: Sequence[Tracks], same_person: float) -> People:
     """Find the same people in several files by their embeddings; from the cosine ``same_person`` on two are one.
 
-    Somebody is compared with everyone in a group, and the mean cosine counts. That with the mean embedding would not do:
-    a mean of many is near to everybody, so that the group grows and grows. Two people of one file are never joined, and
-    nobody without an embedding is, nor what is perhaps no face. Whoever is joined wrongly shares a surrogate with
+    Somebody is compared with everyone in a group, and the mean cosine counts. That with the mean embedding would not
+    do: a mean of many is near to everybody, so that the group grows and grows. Two people of one file are never joined,
+    and nobody without an embedding is, nor what is perhaps no face. Whoever is joined wrongly shares a surrogate with
     somebody else; a person counted twice would make a group smaller than it says, so the limit is low.
     """
     if len(files) == 1:
