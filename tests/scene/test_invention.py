@@ -12,7 +12,7 @@ import ksame
 from ksame.heads.covers import COVERS, HEAD
 from ksame.heads.drawing import Invention, _mesh, draw
 from ksame.heads.head import EYES_DRAWN, EyesConfig, Head, Region, expression_of, filled, neutral_shape, wearing
-from ksame.heads.invention import FinishedHead, invent, put, taken_away
+from ksame.heads.invention import FinishedHead, _remove_specks, invent, put, taken_away
 from ksame.heads.surrogate import ORDINARY, SURROGATE, Skin, bank, draw_surrogate, skin_of, toned
 from ksame.models import BLENDSHAPES, detect
 from ksame.models.finisher import finisher
@@ -232,6 +232,22 @@ def test_brows_are_drawn_higher_above_the_eyes(portrait):
     for brow, corner in ((105, 33), (334, 263)):
         rise = (high[corner] - high[brow] - low[corner] + low[brow])[1]
         assert 1 < rise < 4  # pixels of a face of about 200
+
+
+def test_specks_below_the_lip_of_a_large_head_are_taken_out_and_nothing_else_is(portrait):
+    what = invention(portrait)
+    points = 512 * what.points
+    rng = np.random.default_rng(0)
+    plain = rng.integers(120, 130, (512, 512, 3)).astype(np.uint8)
+    speckled = plain.copy()
+    x, y = np.rint(0.7 * points[17] + 0.3 * points[200]).astype(int)
+    speckled[y - 1 : y + 2, x - 10 : x + 10 : 3] = 0
+    _remove_specks(speckled, points)
+    assert (speckled[y - 1 : y + 2, x - 10 : x + 10] > 110).all()
+    low, high = np.floor(points[[61, 291, 17, 200]].min(axis=0)), np.ceil(points[[61, 291, 17, 200]].max(axis=0))
+    outside = np.ones((512, 512), dtype=bool)
+    outside[int(low[1]) : int(high[1]) + 1, int(low[0]) : int(high[0]) + 1] = False
+    assert np.array_equal(speckled[outside], plain[outside])
 
 
 def test_half_shut_eyes_are_drawn_more_than_half_shut(portrait):

@@ -21,6 +21,8 @@ from ksame.heads.head import Region, fill, filled
 from ksame.models.finisher import SIZES, Finisher
 
 Mask = NDArray[np.bool_]
+_BELOW_LIP = (17, 200, 61, 291)  # points of the mesh: lower edge of the lip, chin, corners of the mouth
+_SPECK = 21  # pixels about which the skin is smoothed where there may be specks
 _AROUND = 3  # pixels about what is read of a square that cubic interpolation takes in, and one more
 
 
@@ -119,6 +121,8 @@ def finish(
         return None
     surroundings, known = _square(part, hole, matrix, size)
     square = finisher.finish(draw(invention, size), surroundings, known)
+    if size == SIZES[-1]:
+        _remove_specks(square, size * invention.points)
     return FinishedHead(invention.points, square, INVENTION.grain * noise_of(part, hole, INVENTION.strip))
 
 
@@ -246,6 +250,22 @@ def _put_strip(
     mixed = cv2.blendLinear(new, old.astype(np.float32), share, 1 - share, dst=new)
     change = (share > 0).view(np.uint8) & (known | inside)
     cv2.copyTo(cv2.convertScaleAbs(np.maximum(mixed, 0, out=mixed)), change, part)
+
+
+def _remove_specks(square: ByteArray, points: FloatArray) -> None:
+    """Smooth the skin below the lower lip, in place: at its largest size the network paints dark specks there.
+
+    Points are of shape (478, 2), in pixels of the square.
+    """
+    lip, chin, left, right = points[list(_BELOW_LIP)]
+    middle, half = lip + 0.4 * (chin - lip), 0.5 * np.array([0.8 * np.hypot(*(right - left)), np.hypot(*(chin - lip))])
+    rows, columns = _window(middle + half * [[-1, -1], [1, 1]], square.shape)
+    part = square[rows, columns]
+    if part.size:
+        y, x = np.ogrid[rows, columns]
+        apart = np.hypot((x - middle[0]) / max(half[0], 1), (y - middle[1]) / max(half[1], 1))
+        share = np.clip(4 * (1 - apart), 0, 1)[..., None]
+        part[:] = np.rint(part + share * (cv2.medianBlur(part, _SPECK).astype(np.float32) - part))
 
 
 def _sharpened(head: ByteArray) -> ByteArray:
