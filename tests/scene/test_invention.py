@@ -250,6 +250,20 @@ def test_specks_below_the_lip_of_a_large_head_are_taken_out_and_nothing_else_is(
     assert np.array_equal(speckled[outside], plain[outside])
 
 
+def test_a_head_before_a_pale_wall_has_colour_and_one_in_a_grey_picture_has_none(portrait):
+    what = invention(portrait)
+    face = filled(portrait[0].shape, what.region.outline) > 0
+    rng = np.random.default_rng(0)
+    wall = (200 + rng.normal(0, 3, portrait[0].shape[:2])).clip(0, 255)
+
+    def colour(tint):
+        made = invented(np.rint(wall[..., None] + tint).astype(np.uint8), what)[face].astype(float)
+        return np.abs(made - made.mean(axis=1, keepdims=True)).mean()
+
+    assert colour([3.0, 0.0, -3.0]) > 5
+    assert colour([0.0, 0.0, 0.0]) < 2
+
+
 def test_half_shut_eyes_are_drawn_more_than_half_shut(portrait):
     what = invention(portrait)
     neutral = what.head.aligned  # with eyes as open as they are at rest
