@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ksame
+from ksame.heads.colour import colour_gain
 from ksame.heads.covers import COVERS, HEAD
 from ksame.heads.drawing import Invention, _mesh, draw
 from ksame.heads.head import EYES_DRAWN, EyesConfig, Head, Region, expression_of, filled, neutral_shape, wearing
@@ -262,6 +263,15 @@ def test_a_head_before_a_pale_wall_has_colour_and_one_in_a_grey_picture_has_none
 
     assert colour([3.0, 0.0, -3.0]) > 5
     assert colour([0.0, 0.0, 0.0]) < 2
+
+
+def test_colours_are_strengthened_without_a_jump_and_only_where_they_are_muted():
+    known = np.ones((8, 8), dtype=np.float32)
+    tinted = np.tile(np.array([1.0, 0.0, -1.0], dtype=np.float32), (8, 8, 1))  # on average 2/3 from grey
+    gains = [colour_gain(strength * tinted, known) for strength in np.arange(0, 0.1, 0.0005, dtype=np.float32)]
+    assert gains[0] == gains[-1] == 1
+    assert max(gains) > 3
+    assert np.abs(np.diff(gains)).max() < 0.5
 
 
 def test_half_shut_eyes_are_drawn_more_than_half_shut(portrait):

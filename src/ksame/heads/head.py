@@ -44,7 +44,7 @@ class EyesConfig:
 
     The finisher opens half-shut eyes, turns a gaze less far, and paints brows lower, so that lids and brows merge.
 
-    All by ``benchmarks.scene_use`` on a talking head, with the surrogates of four seeds.
+    All by ``benchmarks.scene_use`` on a talking head, with the surrogates of four seeds (brows: two).
     """
 
     opened: float = 1.45  # how far open lids are apart, in shares of how far they are

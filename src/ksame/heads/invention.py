@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.arrays import ByteArray, FloatArray
+from ksame.heads.colour import colour_gain, with_colour
 from ksame.heads.drawing import Invention, draw
 from ksame.heads.grain import grain_of, noise_of
 from ksame.heads.head import Region, fill, filled
@@ -47,11 +48,6 @@ class InventionConfig:
         Size from which on.
     grain : float
         In shares of the noise of the surroundings, which is estimated from their smoothest third; by choice.
-    colour : float
-        Mean difference from grey, of values from -1 to 1, below which the surroundings' colours are strengthened for
-        the network: less than that of nearly all portraits that it learned from.
-    no_colour : float
-        The same below which a picture is grey; by choice.
     strip : int
         Rows that are worked on at a time, a multiple of ``GRAIN_SIDE``: heads of thousands of pixels take no more.
     """
@@ -62,8 +58,6 @@ class InventionConfig:
     sharpening: float = 0.7
     sharpened_from: int = 256
     grain: float = 1.3
-    colour: float = 0.045
-    no_colour: float = 0.005
     strip: int = 512
 
 
@@ -127,10 +121,10 @@ def finish(
     if not part.size:
         return None
     surroundings, known = _square(part, hole, matrix, size)
-    gain = _colour_gain(surroundings, known)
-    square = finisher.finish(draw(invention, size), _with_colour(surroundings, gain), known)
+    gain = colour_gain(surroundings, known)
+    square = finisher.finish(draw(invention, size), with_colour(surroundings, gain), known)
     if gain > 1:
-        square = np.rint(_with_colour(square.astype(np.float32), gain**-0.5)).clip(0, 255).astype(np.uint8)
+        square = np.rint(with_colour(square.astype(np.float32), gain**-0.5)).clip(0, 255).astype(np.uint8)
     if size == SIZES[-1]:
         _remove_specks(square, size * invention.points)
     return FinishedHead(invention.points, square, INVENTION.grain * noise_of(part, hole, INVENTION.strip))
@@ -260,25 +254,6 @@ def _put_strip(
     mixed = cv2.blendLinear(new, old.astype(np.float32), share, 1 - share, dst=new)
     change = (share > 0).view(np.uint8) & (known | inside)
     cv2.copyTo(cv2.convertScaleAbs(np.maximum(mixed, 0, out=mixed)), change, part)
-
-
-def _colour_gain(surroundings: NDArray[np.float32], known: NDArray[np.float32]) -> float:
-    """Return by how much the colours of surroundings, (size, size, 3) from -1 to 1, are strengthened for the network.
-
-    It learned from photographs in colour and in grey, and takes pale walls for the latter: heads then lose their colour
-    in some frames of a film and not in others.
-    """
-    grey = surroundings.mean(axis=2, keepdims=True)
-    colour = float(np.abs(surroundings - grey).sum() / max(3 * float(known.sum()), 1.0))
-    return max(1.0, INVENTION.colour / colour) if colour > INVENTION.no_colour else 1.0
-
-
-def _with_colour(picture: NDArray[np.float32], gain: float) -> NDArray[np.float32]:
-    """Return a picture, (height, width, 3), with colours so many times as strong, as bright as before."""
-    if gain == 1:
-        return picture
-    grey = picture.mean(axis=2, keepdims=True)
-    return np.asarray(grey + np.float32(gain) * (picture - grey), dtype=np.float32)
 
 
 def _remove_specks(square: ByteArray, points: FloatArray) -> None:
