@@ -1,8 +1,8 @@
 """How strong the colours are that the finisher is shown.
 
 It learned from photographs in colour and in grey, and takes pale walls for the latter: before them, heads lost their
-colour in some frames of a film and not in others. So muted surroundings are shown to it with stronger colours. Half of
-that, as a factor, is taken back from what it makes: walls are paler than people.
+colour in some frames of a film and not in others. So muted surroundings are shown to it with colours stronger by a
+factor. The colours of what it makes are then divided by the square root of that factor: walls are paler than people.
 """
 
 from __future__ import annotations
