@@ -14,7 +14,7 @@ from ksame.arrays import FloatArray, IntArray
 class SearchConfig:
     """How surrogates are searched for; all by choice."""
 
-    year: float = 0.006  # what a year of difference in age costs, in cosines
+    year: float = 0.004  # what a year of difference in age costs, in cosines
     skin: float = 0.15  # and one unit of the skin's brightness, or of its tone
     sharpness: float = 8.0  # how much more the worst-off count than the others: the exponent of costs that are added
     swaps: int = 300  # tries to better a choice of candidates

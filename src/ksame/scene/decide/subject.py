@@ -27,7 +27,7 @@ class View:
     piece: Piece | Path  # or the file that holds it: those of thousands of people do not fit into memory
     embedding: FloatArray  # (d,): of the original, by the judging recogniser
     code: FloatArray  # (n_codes,): who they are in the face model, without expression; secret
-    woman: float  # how much so, as the face model reads it
+    woman: float  # above 0 where a woman is likelier than a man
     skin: Skin
 
     def load(self) -> Piece:

@@ -1,4 +1,4 @@
-"""Collect views of everyone from the frames, and read gender, age, skin tone and neutral shape."""
+"""Collect views of everyone from the frames, and their neutral shapes."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from ksame.arrays import ByteArray, FloatArray
-from ksame.heads.head import EXPRESSION, Head, Region, expression_of, neutral_shape
-from ksame.heads.surrogate import ORDINARY, Skin, skin_of
+from ksame.heads.head import Head, Region, expression_of, neutral_shape
+from ksame.heads.surrogate import Skin
 from ksame.models import Mesh, Recogniser, Source, five_points
 from ksame.scene.decide.counting import is_person
+from ksame.scene.decide.reading import read
 from ksame.scene.decide.subject import Piece, Subject, View
 from ksame.scene.media import Frame
 from ksame.scene.observe import DetectorConfig
 from ksame.scene.track import People
 from ksame.scene.track.tracks import Track, Tracks
 from ksame.spaces.facemodel import face_model
-from ksame.spaces.facemodel.labels import WOMAN
 
 VIEWS_PER_FILE = 2
 """Views of a person in one recording by which surrogates are judged; judging costs as much for each."""
@@ -83,7 +81,7 @@ def collect_views(
 
 
 def subjects_of(files: Sequence[FileViews], people: People) -> list[Subject]:
-    """Gather the views of everyone over all files of a batch, and read gender, age and skin tone from them."""
+    """Gather the views of everyone over all files of a batch, and what is read from them."""
     model = face_model()
     subjects = []
     for name in people.ordered:
@@ -91,7 +89,7 @@ def subjects_of(files: Sequence[FileViews], people: People) -> list[Subject]:
         views = [view for number, local in places for view in files[number].views.get(local, ())]
         if views:
             code = np.mean([view.code for view in views], axis=0)
-            woman = bool(np.mean([view.woman for view in views]) > WOMAN)
+            woman = bool(np.mean([view.woman for view in views]) > 0)
             born = float(model.predicted(code[None], "born")[0])
             skin = Skin(*np.mean([view.skin for view in views], axis=0).tolist())
             confirmed = any(local in files[number].confirmed for number, local in places)
@@ -112,37 +110,9 @@ def neutral_of(track: Track) -> FloatArray | None:
         return None
     if len(rows) > _SAMPLES:
         rows = rows[np.linspace(0, len(rows) - 1, _SAMPLES).round().astype(int)]
-    shapes = [
-        neutral_shape(Head.of(np.asarray(track.points[row], np.float64)).aligned, expression_of(track.blendshapes[row]))
-        for row in rows
-    ]
+    aligned = Head.of(track.points[rows].astype(np.float64)).aligned
+    shapes = [neutral_shape(aligned[i], expression_of(track.blendshapes[row])) for i, row in enumerate(rows)]
     return np.asarray(np.mean(shapes, axis=0))
-
-
-class Reading(NamedTuple):
-    """What one frame tells of somebody; see :class:`View`."""
-
-    code: FloatArray
-    woman: float
-    skin: Skin
-
-
-def read(pixels: ByteArray, mesh: Mesh) -> Reading:
-    """Read somebody's code, gender and skin from a mesh in a frame.
-
-    The gender is read from the face as bright as most portraits behind the face model, which reads it less well in dim
-    light.
-    """
-    model = face_model()
-    rows = model.texture_of(pixels, mesh.points)
-    skin = skin_of(255 * model.warp.image(rows))
-    away = dict(zip(EXPRESSION, -expression_of(mesh.blendshapes), strict=True))
-
-    def code(texture: NDArray[np.float32]) -> FloatArray:
-        return model.moved(model.encode(mesh.points * [1.0, 1.0, -1.0], texture)[None], away)
-
-    lit = (rows * np.float32(np.exp(ORDINARY.brightness - skin.brightness))).clip(0, 1)
-    return Reading(code(rows)[0], float(model.predicted(code(lit), "woman")[0]), skin)
 
 
 def _view(pixels: ByteArray, mesh: Mesh, neutral: FloatArray, recogniser: Recogniser) -> View:
@@ -159,4 +129,5 @@ def _view(pixels: ByteArray, mesh: Mesh, neutral: FloatArray, recogniser: Recogn
         part = np.asarray(cv2.resize(part, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
         points = points * factor
     piece = Piece(np.ascontiguousarray(part), points, neutral)
-    return View(piece, recogniser.embed(part, five_points(points)), *read(pixels, mesh))
+    embedding = recogniser.embed(part, five_points(points))
+    return View(piece, embedding, *read(pixels, mesh, embedding))
