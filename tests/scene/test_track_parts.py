@@ -211,7 +211,7 @@ def detected(where, size, n, every=6):
     )
 
 
-def propagated(where, size, n=31):
+def propagated(where, size, n=31, *, ahead=False):
     """Mesh a face through chunks of frames; return the track and the frames in which it was meshed."""
     seen, mesher = detected(where, size, n), FakeMesher(where, size)
     ((_, _, keys),) = seen.shots()
@@ -219,9 +219,51 @@ def propagated(where, size, n=31):
     track = Growing.of(1, 0, tracklet, seen, RowBuffer(WIDTH, None))
     propagator = Propagator(mesher, seen, map)
     frames = [Decoded(i, np.full((200, 200, 3), i, dtype=np.uint8), i > 0) for i in range(n)]
-    for begin, stop in ((0, 13), (13, 25), (25, n)):
-        propagator.chunk([track], frames[begin:stop], frames[max(0, begin - 12) : begin])
+    for begin, stop, after in ((0, 13, 25), (13, 25, n), (25, n, n)):
+        following = frames[stop:after] if ahead else []
+        assert propagator.chunk([track], frames[begin:stop], frames[max(0, begin - 12) : begin], following) == following
     return track, sorted(mesher.asked)
+
+
+@pytest.mark.parametrize(("size", "gone"), [(100, ()), (50, ()), (100, (12,)), (50, (11, 12, 13)), (100, (24,))])
+def test_to_begin_the_next_chunk_early_changes_nothing(size, gone):
+    def where(i):
+        return None if i in gone else 100.0 + i
+
+    (early, asked_early), (late, asked) = (propagated(where, size, ahead=ahead) for ahead in (True, False))
+    assert np.array_equal(early.buffer.rows(), late.buffer.rows(), equal_nan=True)
+    assert asked_early == asked
+
+
+def test_what_was_begun_early_is_begun_again_where_the_face_was_left_to_another_track():
+    def where(i):
+        return 100.0 + i
+
+    class Remembering(FakeMesher):
+        """Notes from where faces are followed."""
+
+        def see(self, rgb, last, box, detection, score):
+            self.asked.append(None if last is None else last.box)
+            return super().see(rgb, last, box, detection, score)
+
+    def both(ahead):
+        seen, mesher = detected(where, 100, 31), Remembering(where, 100)
+        ((_, _, keys),) = seen.shots()
+        (tracklet,) = associate(seen, keys, DetectorConfig(), TrackerConfig())
+        tracks = [Growing.of(number, 0, tracklet, seen, RowBuffer(WIDTH, None)) for number in (1, 2)]
+        for track in tracks:
+            track.first = 0  # seen before: none is dropped as a part of the other
+        frames = [Decoded(i, np.full((200, 200, 3), i, dtype=np.uint8), i > 0) for i in range(31)]
+        propagator = Propagator(mesher, seen, map)
+        for begin, stop, after in ((0, 12, 24), (12, 24, 31), (24, 31, 31)):  # no detection in the last frame
+            propagator.chunk(tracks, frames[begin:stop], frames[:begin], frames[stop:after] if ahead else ())
+        return [track.buffer.rows() for track in tracks], mesher.asked
+
+    (early, asked_early), (late, asked) = both(ahead=True), both(ahead=False)
+    assert np.isnan(early[1]).any(), "the second track has the face in few frames"
+    assert asked_early == asked
+    for a, b in zip(early, late, strict=True):
+        assert np.array_equal(a, b, equal_nan=True)
 
 
 @pytest.mark.parametrize(("size", "every"), [(100, 2), (50, 3)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from ksame.scene.observe.rows import RowBuffer
 
 _BOX, _SCORE, _LANDMARKS, _LOOK = slice(0, 4), 4, slice(5, 15), slice(15, 15 + N_LOOK)
 _WIDTH = 15 + N_LOOK
-_BATCH, _MAX_BATCH = 8, 64 << 20  # keyframes searched at a time, and the bytes that they may take, by choice
+_WAITING, _MAX_WAITING = 8, 64 << 20  # keyframes that are searched or wait, and the bytes that they may take, by choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,20 +104,24 @@ def observe(
     keyframes: list[int] = []
     min_sides: list[float] = []
     starts, cuts = [0], list[int]()
-    batch: list[_Keyframe] = []
+    waiting: deque[tuple[_Keyframe, Iterator[tuple[list[NDArray[np.float32]], float]]]] = deque()
 
     def search_one(key: _Keyframe) -> tuple[list[NDArray[np.float32]], float]:
         faces, min_side = search(detector, key.rgb, key.how, config, map_parts)
         return [_row(key.rgb, face) for face in faces], min_side
 
-    def flush() -> None:
-        for key, (rows, min_side) in zip(batch, map_keyframes(search_one, batch), strict=True):
+    def begin(key: _Keyframe) -> None:
+        waiting.append((key, iter(map_keyframes(search_one, [key]))))
+
+    def collect(n_waiting: int) -> None:
+        while len(waiting) > n_waiting:
+            key, found = waiting.popleft()
+            rows, min_side = next(found)
             for row in rows:
                 buffer.append(row)
             keyframes.append(key.frame)
             min_sides.append(min_side)
             starts.append(len(buffer))
-        batch.clear()
 
     last: _Keyframe | None = None  # the frame before this one, as the last of its shot
     due: _Keyframe | None = None  # the same frame, if it is a keyframe in any case
@@ -128,16 +133,17 @@ def observe(
         if finder.is_cut(rgb):
             cuts.append(index)
             due, number = _as_last(last, due), 0
-        batch += [] if due is None else [due]
-        if len(batch) >= max(2, min(_BATCH, _MAX_BATCH // rgb.nbytes)):
-            flush()
+        if due is not None:
+            collect(max(2, min(_WAITING, _MAX_WAITING // rgb.nbytes)) - 1)
+            begin(due)
         due, last = None, _Keyframe(index, rgb, Search(share=None))
         if number == 0 or index - at >= config.detect_every or frame.time - since >= config.detect_seconds:
             due = _Keyframe(index, rgb, Search(still=True) if still else schedule(number, config))
             number, at, since = number + 1, index, frame.time
     due = _as_last(last, due)
-    batch += [] if due is None else [due]
-    flush()
+    if due is not None:
+        begin(due)
+    collect(0)
     at_cuts, at_keyframes, at_rows = (np.array(values, dtype=np.intp) for values in (cuts, keyframes, starts))
     return Observations(size, n_frames, at_cuts, at_keyframes, np.array(min_sides), at_rows, buffer.rows())
 

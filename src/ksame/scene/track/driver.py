@@ -39,6 +39,7 @@ _RECOGNISED = 3  # of the best pictures of a track, by which people are told apa
 _WAITING = 200  # pictures kept until a recogniser is asked about them: it takes as much memory as the rest
 _KEYFRAMES = 4  # in a chunk
 _MAX_CHUNK = 128 << 20  # bytes of frames in a chunk, by choice
+_MAX_AHEAD = 64 << 20  # and in one that is decoded, and begun, while the one before is finished
 _MEMORY, _MAX_MEMORY = 16 << 20, 96 << 20  # bytes of frames kept to propagate backwards; and where fewer are too few
 
 
@@ -89,6 +90,7 @@ def find_tracks(
             _recognise(waiting, recogniser, map)
             recogniser.forget()
             waiting = []
+    give_back_memory()
     _recognise(waiting, recogniser, map)
     result = _finished(seen, tracks, tracker, work, still=still)
     if growing is not None:
@@ -122,10 +124,13 @@ def _grown(
         propagator = Propagator(mesher, seen, map)
         history: deque[Decoded] = deque()
         every = _keyframes_at_a_time(seen.size, detector)
-        for stop in [*(int(key) + 1 for key in seen.keyframes[keyframes][every:-1:every]), end]:
-            chunk = list(islice(stream, stop - at))
-            at = stop
-            propagator.chunk(tracks, chunk, history)
+        stops = [*(int(key) + 1 for key in seen.keyframes[keyframes][every:-1:every]), end]
+        following: list[Decoded] = []
+        for stop, after in pairwise([*stops, end]):
+            chunk = following or list(islice(stream, stop - at))
+            soon = islice(stream, after - stop if (after - stop) * chunk[0].rgb.nbytes <= _MAX_AHEAD else 0)
+            following = propagator.chunk(tracks, chunk, history, soon)
+            at = stop + len(following)
             history.extend(chunk)
             _forget(history, tracker)
             if all(track.ended or track.dropped for track in tracks):

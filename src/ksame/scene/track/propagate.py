@@ -1,26 +1,26 @@
 """Second pass over the frames: every track is meshed along its path, and propagated beyond its ends.
 
-A chunk of frames at a time: what is independent of each other goes through ``map``, and the rows of all tracks are
-written before the next chunk is decoded. Nothing depends on how many threads ``map`` has.
+A chunk of frames at a time: what is independent of each other goes through ``map``, which may begin before its results
+are asked for, and the rows of all tracks are written before those of the next. Nothing depends on how many threads it
+has.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby, pairwise
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ksame.arrays import FloatArray
-from ksame.geometry import centre, overlap, side
 from ksame.models import Face
 from ksame.scene.observe import Map, Observations
 from ksame.scene.observe.confirm import Verdict
-from ksame.scene.observe.detect import same_face
 from ksame.scene.observe.mesh import (
     Chain,
     Decoded,
@@ -34,35 +34,19 @@ from ksame.scene.observe.mesh import (
 )
 from ksame.scene.observe.portraits import with_portrait
 from ksame.scene.track.growing import Growing
-from ksame.scene.track.storage import BOX, row_of
+from ksame.scene.track.segments import Segment, drop_parts, in_front, leave_to_nearest, rows_of
+from ksame.scene.track.storage import BOX
 
 # By eye on clips of people who cross, turn and leave.
-_CLASH = 0.45  # overlap of two tracks from which on they are one face
-_AWAY = 0.1  # sides that a frame away from a detection counts when two tracks are on one face
 _SPLIT = 8  # meshed frames of a track in a chunk from which on they are meshed in two parts, each by itself
 _MISSING = {"before": 2, "gap": 2, "after": 6}  # frames for which a propagated face may be missing
-
-
-@dataclass(eq=False)
-class _Segment:
-    """One track in one chunk: its path, what was seen along it, and where it was propagated."""
-
-    track: Growing
-    path: dict[int, Expected]
-    faces: dict[int, Face | None] = field(default_factory=dict)
-    extended: dict[int, Face] = field(default_factory=dict)
-
-    @property
-    def seen(self) -> dict[int, Face | None]:
-        """All faces, by frame."""
-        return self.faces | self.extended
 
 
 @dataclass(frozen=True, eq=False)
 class _Propagation:
     """Where a track is propagated: before its first detection, after its last, or in a gap where it was lost."""
 
-    segment: _Segment
+    segment: Segment
     where: Literal["before", "gap", "after"]
     start: Chain
     frames: Sequence[Decoded]
@@ -76,79 +60,105 @@ class Propagator:
         self._decoded: dict[int, Decoded] = {}  # the frames of this chunk, and those before that are still decoded
         self._min_sides: dict[int, float] = {}  # of these, the keyframes, and the smallest side searched for in each
         self._written: dict[int, list[tuple[int, FloatArray]]] = {}  # in these, numbers and boxes of tracks
+        self._begun: dict[int, Segment] = {}  # of the next chunk, by the number of the track
 
-    def chunk(self, tracks: Sequence[Growing], frames: Sequence[Decoded], history: Sequence[Decoded]) -> None:
-        """Go on by some frames of a shot; ``history`` has those before them that are still decoded."""
+    def chunk(
+        self,
+        tracks: Sequence[Growing],
+        frames: Sequence[Decoded],
+        history: Sequence[Decoded],
+        following: Iterable[Decoded] = (),
+    ) -> list[Decoded]:
+        """Go on by some frames of a shot; ``history`` has those before them that are still decoded.
+
+        Those of the next chunk may be ``following``: they are decoded and returned, and meshing goes on there already.
+        """
         self._decoded = {frame.index: frame for frame in (*history, *frames)}
         first, end = frames[0].index, frames[-1].index + 1
         seen, config = self._observations, self._mesher.config
         keys = slice(*np.searchsorted(seen.keyframes, [min(self._decoded), end]))
         self._min_sides = dict(zip(seen.keyframes[keys].tolist(), seen.min_sides[keys].tolist(), strict=True))
         self._written = {index: boxes for index, boxes in self._written.items() if index in self._decoded}
-        segments = []
-        for track in tracks:
-            if not track.ended and not track.dropped and track.begins < end:
-                since = first if track.chain is None else min(first, track.chain.frame)
-                segments.append(_Segment(track, track.path(seen, since, end)))
-        self._mesh(segments, frames)
-        _drop_parts(segments)
+        going = [track for track in tracks if not track.ended and not track.dropped and track.begins < end]
+        begun, self._begun = self._begun, {}
+        segments = [self._segment(track, frames, begun.get(track.number)) for track in going]
+        asked = self._map(self._ask, [question for segment in segments for question in self._questions(segment)])
+        following = list(following)
+        more = {}
+        for segment in segments:
+            for faces in segment.meshed:
+                segment.faces |= faces
+            more[segment] = iter(self._map(partial(self._mesh_skipped, frames=frames), [segment]))
+            self._begin_next(segment, following)
+        for _ in asked:
+            pass
+        drop_parts(segments)
         segments = [segment for segment in segments if not segment.track.dropped]
         self._confirm(segments)  # first: nobody makes room for what is no face
         for segment in segments:
             track = segment.track
             track.dropped = track.verdict is Verdict.NO_FACE and track.score < config.score and track.ends < end
         segments = [segment for segment in segments if not segment.track.dropped]
-        self._mesh_skipped(segments, first)
-        _part(segments, first, end)
+        for segment in segments:
+            segment.faces |= next(more[segment])
+        leave_to_nearest(segments, first, end)
         for segment in segments:
             for index, face in sorted(segment.faces.items()):
                 if face is not None:
                     chain = segment.track.chain
                     segment.track.chain = Chain(face, index) if chain is None else chain.to(index, face)
         self._extend(segments, frames)
-        _part(segments, first, end)
+        leave_to_nearest(segments, first, end)
         self._confirm(segments, propagated=True)
         for segment in segments:
-            self._write(segment, _rows(segment, first, end))
+            self._write(segment, rows_of(segment, first, end))
+        return following
 
     def _min_score(self, track: Growing) -> float:
         """Return the score to go on with a track: higher where it never was sure."""
         config = self._mesher.config
         return config.low if track.score >= config.score else config.doubtful
 
-    def _mesh(self, segments: Sequence[_Segment], frames: Sequence[Decoded]) -> None:
-        """Mesh every track in the frames from its first to its last detection."""
-        tasks: list[tuple[_Segment, list[Decoded]]] = []
-        for segment in segments:
-            track = segment.track
-            inside = [frame for frame in frames if track.begins <= frame.index <= track.ends]
-            kept = sampled(inside, segment.path, None if track.chain is None else track.chain.frame)
-            tasks += [(segment, half) for half in _halves(kept, segment.path)]
-        meshed = self._map(lambda task: self._mesh_frames(task[0], task[1], task[0].track.chain), tasks)
-        for (segment, _), faces in zip(tasks, meshed, strict=True):
-            segment.faces |= faces
+    def _segment(self, track: Growing, frames: Sequence[Decoded], begun: Segment | None) -> Segment:
+        """Return what was begun of a track, if it is where it seemed to be; else begin anew."""
+        chain, score = track.chain, self._min_score(track)
+        if begun and begun.start and chain and begun.start.face is chain.face and begun.score == score:
+            return begun
+        return self._begin(track, frames, chain, score)
 
-    def _mesh_frames(self, segment: _Segment, frames: list[Decoded], start: Chain | None) -> dict[int, Face | None]:
-        return mesh_path(self._mesher, frames, segment.path, start, self._min_score(segment.track))
+    def _begin(self, track: Growing, frames: Sequence[Decoded], start: Chain | None, score: float) -> Segment:
+        """Mesh a track in the frames from its first to its last detection."""
+        first, end = frames[0].index, frames[-1].index + 1
+        path = track.path(self._observations, first if start is None else min(first, start.frame), end)
+        inside = [frame for frame in frames if track.begins <= frame.index <= track.ends]
+        halves = _halves(sampled(inside, path, None if start is None else start.frame), path)
+        mesh = partial(mesh_path, self._mesher, expected=path, start=start, score=score)
+        return Segment(track, path, start, score, iter(self._map(mesh, halves)))
 
-    def _mesh_skipped(self, segments: Sequence[_Segment], first: int) -> None:
+    def _begin_next(self, segment: Segment, frames: Sequence[Decoded]) -> None:
+        """Begin the next chunk of a track that goes on, from where it seems to be; :meth:`_segment` looks again."""
+        track, last = segment.track, max(segment.faces, default=-1)
+        face = segment.faces.get(last)
+        if frames and face is not None and last + 1 == frames[0].index and track.ends > last:
+            meshed = any(face and face.mesh for face in segment.faces.values())
+            score = self._mesher.config.low if meshed else segment.score
+            self._begun[track.number] = self._begin(track, frames, Chain(face, last), score)
+
+    def _mesh_skipped(self, segment: Segment, frames: Sequence[Decoded]) -> dict[int, Face | None]:
         """Mesh frames that were skipped and in which the face was not calm after all."""
+        faces, start = dict(segment.faces), segment.start
+        if start is not None and start.frame == frames[0].index - 1:
+            faces[start.frame] = start.face
+        wanted = skipped(faces, segment.path)
+        meshed: dict[int, Face | None] = {}
+        for gap in _consecutive(frame for frame in frames if frame.index in wanted):
+            before = gap[0].index - 1
+            face = faces.get(before)
+            chain = None if face is None else Chain(face, before)
+            meshed |= mesh_path(self._mesher, gap, segment.path, chain, segment.score)
+        return meshed
 
-        def mesh(segment: _Segment) -> dict[int, Face | None]:
-            faces, chain = dict(segment.faces), segment.track.chain
-            if chain is not None and chain.frame == first - 1:
-                faces[chain.frame] = chain.face
-            meshed: dict[int, Face | None] = {}
-            for gap in _consecutive(self._decoded[index] for index in skipped(faces, segment.path)):
-                before = gap[0].index - 1
-                face = faces.get(before)
-                meshed |= self._mesh_frames(segment, gap, None if face is None else Chain(face, before))
-            return meshed
-
-        for segment, meshed in zip(segments, self._map(mesh, segments), strict=True):
-            segment.faces |= meshed
-
-    def _extend(self, segments: Sequence[_Segment], frames: Sequence[Decoded]) -> None:
+    def _extend(self, segments: Sequence[Segment], frames: Sequence[Decoded]) -> None:
         """Propagate tracks beyond their first and their last detection, and into gaps."""
         boxes = defaultdict(list, {index: list(written) for index, written in self._written.items()})
         for segment in segments:
@@ -171,27 +181,36 @@ class Propagator:
             if task.where == "after":
                 track.chain, track.ended = extension.chain, extension.ended
 
-    def _confirm(self, segments: Sequence[_Segment], *, propagated: bool = False) -> None:
-        """Ask for second opinions on tracks that none has confirmed yet, keyframe by keyframe."""
+    def _questions(self, segment: Segment) -> Iterator[tuple[Segment, int, Face]]:
+        """Yield the detections of which second opinions can be asked while it is meshed, if it needs any."""
+        for index, place in sorted(segment.path.items()):
+            if segment.track.verdict is not Verdict.FACE and place.detection and index in self._min_sides:
+                yield segment, index, place.detection
 
-        def judge(segment: _Segment) -> Verdict:
-            verdict = segment.track.verdict
+    def _ask(self, question: tuple[Segment, int, Face]) -> None:
+        """Ask for second opinions on a detection, unless another one of the track is a face already."""
+        segment, index, detection = question
+        if not segment.sure:
+            segment.opinions[index] = self._mesher.confirm(self._decoded[index].rgb, detection)
+            segment.sure = segment.sure or segment.opinions[index] is Verdict.FACE
+
+    def _confirm(self, segments: Sequence[Segment], *, propagated: bool = False) -> None:
+        """Ask for second opinions on tracks that none has confirmed yet, keyframe by keyframe."""
+        for segment in segments:
             faces = segment.extended if propagated else {i: place.detection for i, place in segment.path.items()}
+            known = {} if propagated else segment.opinions
             for index, face in sorted(faces.items()):
+                if segment.track.verdict is Verdict.FACE:
+                    break
                 if face is None or face.score == 0 or index not in self._min_sides:
                     continue
-                if _in_front(segment, index, face, segments):
+                if in_front(segment, index, face, segments):
                     continue
-                verdict = max(verdict, self._mesher.confirm(self._decoded[index].rgb, face))
-                if verdict is Verdict.FACE:
-                    break
-            return verdict
+                if index not in known:
+                    known[index] = self._mesher.confirm(self._decoded[index].rgb, face)
+                segment.track.verdict = max(segment.track.verdict, known[index])
 
-        asked = [segment for segment in segments if segment.track.verdict is not Verdict.FACE]
-        for segment, verdict in zip(asked, self._map(judge, asked), strict=True):
-            segment.track.verdict = verdict
-
-    def _write(self, segment: _Segment, rows: Mapping[int, NDArray[np.float32]]) -> None:
+    def _write(self, segment: Segment, rows: Mapping[int, NDArray[np.float32]]) -> None:
         track = segment.track
         for index, row in rows.items():
             track.first = index if track.first < 0 else track.first
@@ -223,40 +242,8 @@ def _halves(frames: list[Decoded], path: Mapping[int, Expected]) -> list[list[De
     return [frames] if frames else []
 
 
-def _drop_parts(segments: Sequence[_Segment]) -> None:
-    """Drop tracks that begin as a part of the face of a surer one, such as a mouth taken for a face."""
-
-    def hidden(segment: _Segment, index: int, detection: Face) -> bool:
-        track = segment.track
-        for other in segments:
-            surer = (other.track.score, track.number) >= (track.score, other.track.number)
-            face = other.faces.get(index)
-            if other is segment or not surer or other.track.dropped or face is None:
-                continue
-            if same_face(np.array(detection.box), np.array(face.box)):
-                return True
-        return False
-
-    for segment in segments:
-        if segment.track.first < 0:
-            places = [(index, place.detection) for index, place in segment.path.items()]
-            segment.track.dropped = all(hidden(segment, index, face) for index, face in places if face is not None)
-
-
-def _in_front(segment: _Segment, index: int, detection: Face, segments: Sequence[_Segment]) -> bool:
-    """Tell whether the face of a longer track is in the middle of a detection: second opinions would see that one."""
-    box = np.array(detection.box)
-    for other in segments:
-        face = other.faces.get(index)
-        if face is not None and len(other.track.frames) > len(segment.track.frames):
-            middle = centre(np.array(face.box))
-            if np.all(middle > box[:2]) and np.all(middle < box[:2] + box[2:]):
-                return True
-    return False
-
-
 def _propagations(
-    segment: _Segment, frames: Sequence[Decoded], decoded: Mapping[int, Decoded]
+    segment: Segment, frames: Sequence[Decoded], decoded: Mapping[int, Decoded]
 ) -> Iterator[_Propagation]:
     """Yield where a track has to be propagated: beyond its detections, and both ways where it was lost between."""
     track, seen = segment.track, {index: face for index, face in segment.faces.items() if face is not None}
@@ -272,38 +259,3 @@ def _propagations(
     after = [frame for frame in frames if frame.index > track.ends]
     if track.chain is not None and after:
         yield _Propagation(segment, "after", track.chain, after)
-
-
-def _rows(segment: _Segment, first: int, end: int) -> dict[int, NDArray[np.float32]]:
-    """Return the rows of a track up to the frame before ``end``, skipped frames interpolated, NaN where unseen."""
-    track, seen = segment.track, segment.seen
-    rows = {index: row_of(face) for index, face in seen.items()}
-    marks = {first - 1: track.tail} if track.tail is not None else {}
-    marks |= {index: rows[index] for index in sorted(segment.faces)}
-    for (a, before), (b, after) in pairwise(marks.items()):
-        for index in range(a + 1, b):
-            rows[index] = before + (after - before) * np.float32((index - a) / (b - a))
-    begin = first if track.first >= 0 else min((index for index, face in seen.items() if face is not None), default=end)
-    return {index: rows.get(index, row_of(None)) for index in range(begin, end)}
-
-
-def _part(segments: Sequence[_Segment], first: int, end: int) -> None:
-    """Where two tracks are on one face, leave it to the one that is nearer to where it should be."""
-    rows = [_rows(segment, first, end) for segment in segments]
-    for index in range(first, end):
-        there = [k for k, row in enumerate(rows) if index in row and not np.isnan(row[index][0])]
-        boxes = {k: np.array(rows[k][index][BOX], dtype=np.float64) for k in there}
-        gone: set[int] = set()
-        for i, k in ((i, k) for i in there for k in there if k < i):
-            if not gone & {i, k} and overlap(boxes[i], boxes[k])[0, 0] > _CLASH:
-                farther = i if _off(segments[i], index, boxes[i]) >= _off(segments[k], index, boxes[k]) else k
-                gone.add(farther)
-                if segments[farther].extended.pop(index, None) is None:  # else a detection keeps its box
-                    segments[farther].faces[index] = segments[farther].path[index].detection
-
-
-def _off(segment: _Segment, index: int, box: FloatArray) -> tuple[bool, bool, float]:
-    """Return whether a track is no face, is propagated, and how far it is from its path and its next detection."""
-    off = float(np.hypot(*(centre(box) - centre(segment.path[index].box)))) / max(side(box), 1.0)
-    no_face = segment.track.verdict is Verdict.NO_FACE
-    return no_face, index in segment.extended, off + _AWAY * int(np.abs(segment.track.frames - index).min())
