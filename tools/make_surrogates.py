@@ -4,12 +4,14 @@
 
 PEOPLE holds photographs made by a generator, free to be used (CC0), one face each. Their light is evened, their
 expression taken away, and the skin between the brows smoothed. Whoever wears spectacles, is turned, small, or has hair
-over the forehead is left out.
+over the forehead is left out. What reads the tone of skin is learned from all of them, graded by eye in
+``tools/skin_tones.csv``.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
 from pathlib import Path
 
@@ -18,7 +20,7 @@ import numpy as np
 
 from ksame.heads.drawing import Looks
 from ksame.heads.head import EXPRESSION, Head, expression_of, neutral_shape
-from ksame.heads.surrogate import skin_of
+from ksame.heads.surrogate import brightness_of, lit
 from ksame.models import FaceDetector, FaceMesh
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.geometry import IRISES, with_forehead
@@ -27,6 +29,9 @@ MOST_YAW = 22.0  # degrees: beyond, one cheek is too coarse
 LEAST_WIDTH = 85.0  # pixels across the mesh
 MOST_GAP = 0.16  # opening of the mouth, as the blendshape jawOpen, beyond which cheeks are stretched
 QUALITY = 93  # of the JPEGs
+TONES = {"light": -0.42, "medium": -0.7, "dark": -1.0}  # of skin in ordinary light, log brightness; by choice
+RIDGE = 50.0  # of the reader of tones; by how well it tells dark from light among 400 portraits
+LIGHTS = ((1.0, 1.0, 1.0), (1.12, 1.0, 0.82), (0.9, 1.0, 1.15), None)  # plain, warm, cool, and without colour
 CREASED = 0.9  # brightness of what counts as a crease or a brow, in medians of the skin about it
 
 
@@ -95,6 +100,27 @@ def _iris(image, points) -> tuple[int, int, int]:
     return red, green, blue
 
 
+def codes_in_lights(texture):
+    """Return the codes of a texture, (height, width, 3), from 0 to 1, in several lights: (n_lights, n_texture)."""
+    model, codes = face_model(), []
+    for light in LIGHTS:
+        shown = texture.mean(axis=2, keepdims=True).repeat(3, axis=2) if light is None else (texture * light).clip(0, 1)
+        rows = lit(shown[model.warp.mask].astype(np.float32), brightness_of(255 * shown))
+        codes.append(model.encode(model.base, rows)[model.n_shape :])
+    return np.array(codes)
+
+
+def reader_of_tones(codes: dict) -> np.ndarray:
+    """Learn what reads the tone of skin from codes in several lights, by subject: weights and intercept."""
+    with Path(__file__).with_name("skin_tones.csv").open(encoding="utf-8") as file:
+        graded = {row["subject"]: TONES[row["tone"]] for row in csv.DictReader(file)}
+    names = [name for name in codes if name in graded]
+    known = np.concatenate([np.pad(codes[name], ((0, 0), (0, 1)), constant_values=1.0) for name in names])
+    tones = np.repeat([graded[name] for name in names], len(LIGHTS))
+    penalty = np.diag([*[RIDGE * len(LIGHTS)] * (known.shape[1] - 1), 0.0])
+    return np.linalg.solve(known.T @ known + penalty, known.T @ tones)
+
+
 def main() -> int:
     """Make and write the bank; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -104,11 +130,13 @@ def main() -> int:
     options = parser.parse_args()
     detector, mesher, model = FaceDetector(), FaceMesh(), face_model()
     shapes, textures, irises, labels, names = [], [], [], [], []
+    codes = {}  # of the textures of all of them
     for path in sorted(options.people.glob("*.jpg")):
         image = cv2.imread(str(path))[..., ::-1].copy()
         found = detector.detect(image)
         mesh = mesher.fit(image, max(found, key=lambda face: face.box[2] * face.box[3]))
         looks, code, plain, against = own_looks(image, np.asarray(mesh.points, dtype=np.float64), mesh.blendshapes)
+        codes[path.stem] = codes_in_lights(looks.texture / 255)
         if path.stem in options.without.split(","):
             against.append("by eye")
         if against:
@@ -117,10 +145,11 @@ def main() -> int:
         shapes.append(looks.shape)
         textures.append(cv2.imencode(".jpg", plain[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, QUALITY])[1])
         irises.append(looks.iris)
-        labels.append(
-            [path.stem.startswith("f"), float(model.predicted(code[None], "born")[0]), skin_of(plain).brightness]
-        )
+        born = float(model.predicted(code[None], "born")[0])
+        labels.append([path.stem.startswith("f"), born])
         names.append(path.stem)
+    reader = reader_of_tones(codes)
+    tones = [float(codes[name][0] @ reader[:-1] + reader[-1]) for name in names]
     with options.output.with_suffix(".part").open("wb") as file:
         np.savez_compressed(
             file,
@@ -128,7 +157,8 @@ def main() -> int:
             textures=np.concatenate(textures),
             offsets=np.cumsum([0, *map(len, textures)]).astype(np.int32),
             irises=np.array(irises, dtype=np.uint8),
-            labels=np.array(labels, dtype=np.float32),
+            labels=np.column_stack([labels, tones]).astype(np.float32),
+            reader=reader.astype(np.float32),
             names=np.array(names),
         )
     options.output.with_suffix(".part").replace(options.output)
