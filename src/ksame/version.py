@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-__version__ = "0.2.0.dev3"
+__version__ = "0.2.0.dev4"
 
 
 def software(*packages: str) -> dict[str, str]:

@@ -195,9 +195,9 @@ def test_a_head_that_moves_is_bent_to_where_it_is_and_not_doubled():
         (1, 0.04, 300, [0, 1, 2, 3, 6]),  # the one that is off, and those beside it that are on the line
         (1, 0.04, 40, [0, 6]),  # hardly more than a pixel
         (159, 0.01, 300, [0, 6]),  # a point of a lid that trembles
-        (EYES[0][1:8], 0.004, 300, [0, 2, 3, 6]),  # a whole lid
-        (473, 0.004, 300, [0, 2, 3, 6]),  # an iris
-        (BROWS[:5], 0.004, 300, [0, 2, 3, 6]),
+        (EYES[0][1:8], 0.007, 300, [0, 2, 3, 6]),  # a whole lid
+        (473, 0.007, 300, [0, 2, 3, 6]),  # an iris
+        (BROWS[:5], 0.007, 300, [0, 2, 3, 6]),
     ],
 )
 def test_a_head_that_leaves_the_line_has_to_be_made(point, away, side, made):

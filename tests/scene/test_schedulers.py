@@ -40,12 +40,22 @@ distributed = pytest.importorskip("distributed", reason="Dask is not installed: 
 SAMPLES = files("ksame.data") / "samples"
 
 
+def two_workers():
+    """Return a Dask cluster with two workers of one thread."""
+    return distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50)
+
+
 @pytest.fixture(scope="module")
 def cluster():
-    """A Dask cluster that was there before, with two workers of one thread."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-    ) as cluster:
+    """A Dask cluster that was there before, and whose workers live on."""
+    with two_workers() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def mortal():
+    """A cluster of its own for a test whose workers die: on a busy machine it takes long until others come."""
+    with two_workers() as cluster:
         yield cluster
 
 
@@ -206,7 +216,7 @@ def always_dies(number):
     return number
 
 
-def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path):
+def test_a_worker_that_is_killed_loses_nothing(mortal, tmp_path):
     def kill_one():
         while not (working := list(tmp_path.glob("0-*"))):
             time.sleep(0.01)
@@ -214,15 +224,15 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path):
 
     killer = threading.Thread(target=kill_one)
     killer.start()
-    with open_scheduler(cluster.scheduler_address) as scheduler:
+    with open_scheduler(mortal.scheduler_address) as scheduler:
         squares = scheduler.map(partial(square_slowly, str(tmp_path)), range(6), "squaring")
     killer.join()
     assert squares == [0, 1, 4, 9, 16, 25]
     assert len(list(tmp_path.glob("0-*"))) == 2, "two workers had it, one after the other"
 
 
-def test_what_kills_every_worker_is_left_out_and_named(cluster):
-    with open_scheduler(cluster.scheduler_address) as scheduler:
+def test_what_kills_every_worker_is_left_out_and_named(mortal):
+    with open_scheduler(mortal.scheduler_address) as scheduler:
         numbers = scheduler.map(always_dies, range(3), "counting")
     assert numbers[0] == 0
     assert numbers[2] == 2
@@ -230,10 +240,10 @@ def test_what_kills_every_worker_is_left_out_and_named(cluster):
     assert "every worker that was given it died" in str(numbers[1])
 
 
-def test_a_worker_killed_while_it_writes_changes_no_byte(originals, serial, cluster, tmp_path, monkeypatch):
+def test_a_worker_killed_while_it_writes_changes_no_byte(originals, serial, mortal, tmp_path, monkeypatch):
     """The worker dies when its output has its name, before anybody was told: it is not written again."""
     monkeypatch.setattr("ksame.scene.job.write_file", write_and_die)
-    deidentify(originals, tmp_path / "out", cluster.scheduler_address)
+    deidentify(originals, tmp_path / "out", mortal.scheduler_address)
     assert (tmp_path / "died").read_text() == "m12.jpg"
     assert contents(tmp_path / "out") == serial
     assert not list(tmp_path.glob(".*"))

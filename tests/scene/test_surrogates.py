@@ -17,8 +17,8 @@ from ksame.recipes import METHODS, InScenes
 from ksame.scene.config import JobConfig
 from ksame.scene.decide import Judge, Piece, Subject, Treatment, View, choose_surrogates, decide, make_plan
 from ksame.scene.decide.dealing import SEARCH, deal
+from ksame.scene.decide.reading import read
 from ksame.scene.decide.surrogates import _blocks
-from ksame.scene.decide.views import read
 from ksame.scene.track import People
 
 
@@ -43,8 +43,9 @@ def people(recogniser):
         mesh = mesher.fit(pixels, detect(pixels)[0])
         points = np.array(mesh.points)
         neutral = neutral_shape(Head.of(points).aligned, expression_of(mesh.blendshapes))
-        reading = read(pixels, mesh)
-        view = View(Piece(pixels, points, neutral), recogniser.embed(pixels, five_points(points)), *reading)
+        embedding = recogniser.embed(pixels, five_points(points))
+        reading = read(pixels, mesh, embedding)
+        view = View(Piece(pixels, points, neutral), embedding, *reading)
         woman = bool(faces.attribute("gender")[i] == "F")
         subjects.append(Subject(f"P{i + 1}", woman, 1970.0, reading.skin, reading.code, (view,), confirmed=True))
     return subjects

@@ -6,6 +6,7 @@ it is; the light is even. See :class:`ksame.models.Finisher` for what is made of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -71,9 +72,22 @@ class Invention:
         cls, looks: Looks, head: Head, neutral: FloatArray, cover: Cover = HEAD, eyes: EyesConfig = EYES_DRAWN
     ) -> Invention:
         """Place a surrogate in a head's region; ``neutral`` is the person's own shape, (478, 3)."""
-        placed = head.place(wearing(looks.shape, head, neutral, eyes))
-        region = Region.of(head, neutral, cover)
-        return cls(looks, head, region, region.in_square(placed[:, :2]))
+        return cls.all([looks], head[None], neutral[None], [cover], eyes)[0]
+
+    @classmethod
+    def all(
+        cls,
+        looks: Sequence[Looks],
+        heads: Head,
+        neutrals: FloatArray,
+        covers: Sequence[Cover],
+        eyes: EyesConfig = EYES_DRAWN,
+    ) -> list[Invention]:
+        """Place surrogates in the regions of a stack of heads; ``neutrals`` are the people's shapes, (n, 478, 3)."""
+        placed = heads.place(wearing(np.stack([one.shape for one in looks]), heads, neutrals, eyes))
+        regions = Region.all(heads, neutrals, covers)
+        points = [region.in_square(each[:, :2]) for region, each in zip(regions, placed, strict=True)]
+        return [cls(looks[i], heads[i], regions[i], points[i]) for i in range(len(looks))]
 
 
 @lru_cache(maxsize=1)
@@ -118,7 +132,8 @@ def draw(invention: Invention, size: int) -> NDArray[np.float32]:
     upright = region.matrix[:, :2] * region.side
     turned = cv2.transform(directions, (upright @ head.turn[:2]).astype(np.float32))
     part = drawing[:, top:bottom, left:right]
-    np.multiply(np.stack(cv2.split(colours)), np.float32(1 / 127.5), out=part[:3])
+    part[:3] = cv2.split(colours)
+    part[:3] *= np.float32(1 / 127.5)
     part[:3] -= 1
     part[3] = 1
     part[4:] = cv2.split(turned)
@@ -149,6 +164,6 @@ def _features(picture: ByteArray, points: FloatArray, iris: tuple[int, int, int]
         middle = tuple(fixed(points[disc[0]] - origin).tolist())
         for size, colour in ((radius, iris), (_PUPIL * radius, _BLACK)):
             cv2.circle(ball, middle, round(size * (1 << _FRACTION)), colour, -1, cv2.LINE_AA, _FRACTION)
-        share = eye[..., None].astype(np.uint16)
+        share = cv2.merge([eye] * 3).astype(np.uint16)
         part[:] = (part * (255 - share) + ball * share + 127) // 255
     cv2.fillPoly(picture, [fixed(points[list(INNER_LIPS)])], _MOUTH, cv2.LINE_AA, _FRACTION)

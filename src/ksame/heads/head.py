@@ -6,8 +6,10 @@ its border tells nothing of the contour that it hides.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import cv2
 import numpy as np
@@ -49,9 +51,9 @@ class EyesConfig:
 
     opened: float = 1.45  # how far open lids are apart, in shares of how far they are
     closing: float = 1.0  # how much sooner they close: exponent of how far they are open, in shares of the neutral face
-    sideways: float = 1.25  # how far the irises are from the middle of the eye, likewise
+    sideways: float = 1.4  # how far the irises are from the middle of the eye, likewise
     upwards: float = 2.4
-    brows: float = 0.15  # how much higher brows are, as a strength of the face model's ``brow_up``
+    brows: float = 0.1  # how much higher brows are, as a strength of the face model's ``brow_up``
 
 
 EYES_DRAWN = EyesConfig()
@@ -79,45 +81,47 @@ def _base() -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """The place, pose and expression of one head in one frame."""
+    """The place, pose and expression of one head in one frame, or of several heads: a stack of them."""
 
-    aligned: FloatArray  # (478, 3): the mesh on the base of the face model: frontal, of its size, z towards the viewer
-    turn: FloatArray  # (3, 3): from the frame to the base
-    scale: float  # pixels of the base for a pixel of the frame
-    centre: FloatArray  # (2,): middle of the mesh in the frame
+    aligned: FloatArray  # (..., 478, 3): the mesh on the base of the face model: frontal, of its size, z to the viewer
+    turn: FloatArray  # (..., 3, 3): from the frame to the base
+    scale: FloatArray  # (...): pixels of the base for a pixel of the frame
+    centre: FloatArray  # (..., 2): middle of the mesh in the frame
 
     @classmethod
     def of(cls, points: FloatArray) -> Head:
-        """Align a mesh, (478, 3), as it comes from :class:`ksame.models.FaceMesh` (Umeyama 1991)."""
+        """Align meshes, (..., 478, 3), as they come from :class:`ksame.models.FaceMesh` (Umeyama 1991)."""
         base, middle = _base()
         seen = points * _FLIP_DEPTH
-        centre = seen.mean(axis=0)
+        centre = seen.mean(axis=-2, keepdims=True)
         centred = seen - centre
-        u, s, vt = np.linalg.svd(centred.T @ base)
+        u, s, vt = np.linalg.svd(centred.swapaxes(-1, -2) @ base)
+        flip = np.where(np.linalg.det(u @ vt) < 0, -1.0, 1.0)
+        u[..., 2] *= flip[..., None]
+        s[..., 2] *= flip
         turn = u @ vt
-        if np.linalg.det(turn) < 0:
-            u[:, 2] *= -1
-            s[2] *= -1
-            turn = u @ vt
-        scale = float(s.sum() / np.square(centred).sum())
-        return cls(scale * (centred @ turn) + middle, turn, scale, centre[:2])
+        scale = s.sum(axis=-1) / np.square(centred).sum(axis=(-2, -1))
+        return cls(scale[..., None, None] * (centred @ turn) + middle, turn, scale, centre[..., 0, :2])
+
+    def __getitem__(self, which: Any) -> Head:
+        """Return some heads of a stack; by ``None`` a stack of this one."""
+        return Head(self.aligned[which], self.turn[which], self.scale[which], self.centre[which])
 
     def place(self, shape: FloatArray) -> FloatArray:
         """Return where shapes on the base, (..., n, 3), lie in the frame: the same shape, z towards the viewer."""
-        placed = (shape - _base()[1]) @ (self.turn.T / self.scale)
-        placed[..., :2] += self.centre
+        placed = (shape - _base()[1]) @ (self.turn.swapaxes(-1, -2) / self.scale[..., None, None])
+        placed[..., :2] += self.centre[..., None, :]
         return np.asarray(placed)
 
     @cached_property
-    def roll(self) -> float:
-        """How far the head is tilted in the frame, in radians."""
-        across = self.turn[:2, 0]
-        return float(np.arctan2(across[1], across[0]))
+    def roll(self) -> FloatArray:
+        """How far heads are tilted in the frame, (...), in radians."""
+        return np.asarray(np.arctan2(self.turn[..., 1, 0], self.turn[..., 0, 0]))
 
     @property
-    def yaw(self) -> float:
-        """How far the head is turned to a side, in degrees."""
-        return float(np.degrees(np.arcsin(np.clip(self.turn[2, 0], -1, 1))))
+    def yaw(self) -> FloatArray:
+        """How far heads are turned to a side, (...), in degrees."""
+        return np.asarray(np.degrees(np.arcsin(np.clip(self.turn[..., 2, 0], -1, 1))))
 
 
 def neutral_shape(aligned: FloatArray, expression: FloatArray) -> FloatArray:
@@ -126,34 +130,41 @@ def neutral_shape(aligned: FloatArray, expression: FloatArray) -> FloatArray:
 
 
 def wearing(shape: FloatArray, head: Head, neutral: FloatArray, eyes: EyesConfig = EYES_DRAWN) -> FloatArray:
-    """Return neutral shapes of surrogates, (..., 478, 3), with the expression of a head.
+    """Return neutral shapes of surrogates, (..., 478, 3), with the expression of a head, or each with that of its own.
 
-    The expression is how far the head's mesh is from the person's own neutral shape, (478, 3). The mouth opens as far
-    as it does; eyes and brows as they must be drawn to look alike once they are finished (``EyesConfig``).
+    The expression is how far a head's mesh is from the person's own neutral shape, (..., 478, 3). The mouth opens as
+    far as it does. The surrogate's own eyes open by as much as the person's do; eyes and brows as they must be drawn to
+    look alike once they are finished (``EyesConfig``).
     """
     now = head.aligned
     worn = shape + (now - neutral) + eyes.brows * _moves()[_BROW_UP]
-    corners, seen_corners = worn[..., _CORNERS, :], now[_CORNERS]
+    corners, seen_corners = worn[..., _CORNERS, :], now[..., _CORNERS, :]
     wide = _lengths(corners) / np.maximum(_lengths(seen_corners), 1e-6)  # of each eye, beside the person's
     lips = worn[..., _LIPS, :]
-    pairs, (upper, lower) = worn[..., _PAIRS, :], now[_PAIRS]
-    factor = np.ones((*wide.shape[:-1], _PAIRS.shape[1], 1))
-    share = _lids_apart(upper - lower) / np.maximum(_lids_apart(np.subtract(*neutral[_PAIRS])), 1e-6)
-    opened = eyes.opened * np.minimum(share, 1) ** eyes.closing
-    factor[..., :_N_LIDS, 0] = np.repeat(wide * opened, _N_LIDS // 2, axis=-1)
-    middle, half = 0.5 * (pairs[..., 0, :, :] + pairs[..., 1, :, :]), 0.5 * factor * (upper - lower)
+    pairs, (upper, lower), (own_upper, own_lower) = worn[..., _PAIRS, :], _ends(now), _ends(shape)
+    apart = np.broadcast_to(upper - lower, pairs[..., 0, :, :].shape).copy()
+    share = _lids_apart(upper - lower) / np.maximum(_lids_apart(np.subtract(*_ends(neutral))), 1e-6)
+    opened = np.repeat(eyes.opened * share * np.minimum(share, 1) ** eyes.closing, _N_LIDS // 2, axis=-1)
+    apart[..., :_N_LIDS, :] = opened[..., None] * (own_upper - own_lower)[..., :_N_LIDS, :]
+    middle, half = 0.5 * (pairs[..., 0, :, :] + pairs[..., 1, :, :]), 0.5 * apart
     worn[..., _PAIRS[0], :], worn[..., _PAIRS[1], :] = middle + half, middle - half
-    looks_from = now[_IRISES] - seen_corners.mean(axis=1, keepdims=True)
+    looks_from = now[..., _IRISES, :] - seen_corners.mean(axis=-2, keepdims=True)
     more = np.array([eyes.sideways - 1, eyes.upwards - 1, 0.0])
-    looks_from += looks_from[:, :1] * more  # an iris moves as a whole
+    looks_from += looks_from[..., :1, :] * more  # an iris moves as a whole
     worn[..., _IRISES, :] = corners.mean(axis=-2, keepdims=True) + wide[..., None, None] * looks_from
     worn[..., _ROUND_LIPS, :] += worn[..., _LIPS, :] - lips
     return worn
 
 
+def _ends(shape: FloatArray) -> FloatArray:
+    """Return the upper and the lower of ``_PAIRS``, (2, ..., n, 3), of shapes, (..., 478, 3)."""
+    return np.moveaxis(shape[..., _PAIRS, :], -3, 0)
+
+
 def _lids_apart(apart: FloatArray) -> FloatArray:
-    """Return how far the lids of each eye are apart, (2,), from the differences of ``_PAIRS``, (n, 3)."""
-    return np.asarray(np.linalg.norm(apart[:_N_LIDS], axis=-1).reshape(2, -1).mean(axis=-1))
+    """Return how far the lids of each eye are apart, (..., 2), from the differences of ``_PAIRS``, (..., n, 3)."""
+    lengths = np.linalg.norm(apart[..., :_N_LIDS, :], axis=-1)
+    return np.asarray(lengths.reshape(*lengths.shape[:-1], 2, -1).mean(axis=-1))
 
 
 def _lengths(ends: FloatArray) -> FloatArray:
@@ -172,16 +183,26 @@ class Region:
     @classmethod
     def of(cls, head: Head, neutral: FloatArray, cover: Cover = HEAD) -> Region:
         """Return the region of a head; ``neutral`` is the person's own shape, (478, 3)."""
-        mean = face_model().base + (head.aligned - neutral)  # as worn, but for eyes and lips
-        rim = with_forehead(head.place(mean)[:, :2])[_OUTLINE]
-        cos, sin = np.cos(head.roll), np.sin(head.roll)
-        upright = np.array([[cos, sin], [-sin, cos]])
-        turned = rim @ upright.T
-        low, high = turned.min(axis=0), turned.max(axis=0)
+        return cls.all(head[None], neutral[None], [cover])[0]
+
+    @classmethod
+    def all(cls, heads: Head, neutrals: FloatArray, covers: Sequence[Cover]) -> list[Region]:
+        """Return the regions of a stack of heads; ``neutrals`` are the people's own shapes, (n, 478, 3)."""
+        means = face_model().base + (heads.aligned - neutrals)  # as worn, but for eyes and lips
+        rims = with_forehead(heads.place(means)[..., :2])[:, _OUTLINE]
+        cos, sin = np.cos(heads.roll), np.sin(heads.roll)
+        uprights = np.stack([cos, sin, -sin, cos], axis=-1).reshape(-1, 2, 2)
+        turned = rims @ uprights.swapaxes(-1, -2)
+        lows, highs = turned.min(axis=1), turned.max(axis=1)
+        hulls = (cv2.convexHull(rim)[:, 0].astype(np.float64) for rim in turned.astype(np.float32))
+        return [cls._about(*each) for each in zip(hulls, lows, highs, uprights, covers, strict=True)]
+
+    @classmethod
+    def _about(cls, hull: FloatArray, low: FloatArray, high: FloatArray, upright: FloatArray, cover: Cover) -> Region:
+        """Return the region about a hull, (n, 2), that is turned upright, and reaches from ``low`` to ``high``."""
         middle, (width, height) = 0.5 * (low + high), high - low
         side = CONTEXT * float(max(width, height))
         grow = cover.reach * np.array([max(1.0, _FRONTAL_WIDTH * height / max(width, 1e-6)), 1.0])
-        hull = cv2.convexHull(turned.astype(np.float32))[:, 0].astype(np.float64)
         outline = (middle + (hull - middle) * grow) @ upright
         matrix = np.column_stack([upright / side, 0.5 - middle / side])
         return cls(outline, matrix, side)

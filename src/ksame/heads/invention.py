@@ -15,13 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksame.arrays import ByteArray, FloatArray
-from ksame.heads.colour import colour_gain, with_colour
+from ksame.heads.colour import colour_gain, in_bytes, recoloured, with_colour
+from ksame.heads.detail import detail_gain, with_detail
 from ksame.heads.drawing import Invention, draw
 from ksame.heads.grain import grain_of, noise_of
 from ksame.heads.head import Region, fill, filled
+from ksame.heads.matching import MATCHED_FROM, matched
+from ksame.heads.surroundings import Mask, surroundings_of
 from ksame.models.finisher import SIZES, Finisher
 
-Mask = NDArray[np.bool_]
 _BELOW_LIP = (17, 200, 61, 291)  # points of the mesh: lower edge of the lip, chin, corners of the mouth
 _SPECK = 21  # pixels about which the skin is smoothed where there may be specks
 _AROUND = 3  # pixels about what is read of a square that cubic interpolation takes in, and one more
@@ -120,11 +122,14 @@ def finish(
     part, hole = frame[window], hidden[window]
     if not part.size:
         return None
-    surroundings, known = _square(part, hole, matrix, size)
+    surroundings, known = surroundings_of(part, hole, matrix, size, INVENTION.strip)
+    surroundings = with_detail(surroundings, known, detail_gain(surroundings, known))
     gain = colour_gain(surroundings, known)
     square = finisher.finish(draw(invention, size), with_colour(surroundings, gain), known)
     if gain > 1:
-        square = np.rint(with_colour(square.astype(np.float32), gain**-0.5)).clip(0, 255).astype(np.uint8)
+        square = recoloured(square, gain**-0.5)
+    if size >= MATCHED_FROM:
+        square = matched(square, invention.points)
     if size == SIZES[-1]:
         _remove_specks(square, size * invention.points)
     return FinishedHead(invention.points, square, INVENTION.grain * noise_of(part, hole, INVENTION.strip))
@@ -156,7 +161,7 @@ def put(out: ByteArray, hidden: Mask, region: Region, finished: FinishedHead, *,
     if not cubic and region.side > size / INVENTION.fine:
         head, matrix = _doubled(head, matrix, part.shape)
     _put(part, unknown, inside, head, matrix, region.side, finished.grain, cubic)
-    unknown[inside > 0] = False
+    np.logical_and(unknown, inside == 0, out=unknown)
 
 
 def _doubled(head: ByteArray, matrix: FloatArray, shape: tuple[int, ...]) -> tuple[ByteArray, FloatArray]:
@@ -186,9 +191,10 @@ def spread_of(side: float) -> int:
 
 def _window_of_outline(region: Region, shape: tuple[int, ...]) -> tuple[slice, slice]:
     """Return the part of a frame that a head may change; an empty one where its outline lies outside the frame."""
-    spread, outline = spread_of(region.side), np.rint(region.outline).astype(int)
-    left, top = outline.min(axis=0).clip(0).tolist()
-    right, bottom = np.minimum(outline.max(axis=0) + 1, (shape[1], shape[0])).tolist()
+    spread = spread_of(region.side)
+    left, top, width, height = cv2.boundingRect(np.rint(region.outline).astype(np.int32))
+    right, bottom = min(left + width, shape[1]), min(top + height, shape[0])
+    left, top = max(left, 0), max(top, 0)
     if left >= right or top >= bottom:
         return slice(0, 0), slice(0, 0)
     return slice(max(0, top - spread), bottom + spread), slice(max(0, left - spread), right + spread)
@@ -253,7 +259,7 @@ def _put_strip(
     old = cv2.bitwise_and(part, part, mask=known)  # hidden pixels are not read, even where they count nothing
     mixed = cv2.blendLinear(new, old.astype(np.float32), share, 1 - share, dst=new)
     change = (share > 0).view(np.uint8) & (known | inside)
-    cv2.copyTo(cv2.convertScaleAbs(np.maximum(mixed, 0, out=mixed)), change, part)
+    cv2.copyTo(in_bytes(mixed), change, part)
 
 
 def _remove_specks(square: ByteArray, points: FloatArray) -> None:
@@ -290,46 +296,6 @@ def _share(inside: NDArray[np.uint8], reach: int) -> NDArray[np.float32]:
     if shrink > 1:
         soft = cv2.resize(soft, inside.shape[::-1], interpolation=cv2.INTER_LINEAR)
     return np.maximum(soft, inside > 0, dtype=np.float32)
-
-
-def _square(
-    part: ByteArray, unknown: Mask, matrix: FloatArray, size: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return what is known of a square, (size, size, 3) from -1 to 1 and 0 elsewhere, and where it is known."""
-    shrink = max(1, int(1 / np.sqrt(abs(np.linalg.det(matrix[:, :2])))))
-    if shrink > 1:
-        stacked = _reduced(part, unknown, shrink)
-        matrix = matrix.copy()
-        matrix[:, 2] += matrix[:, :2].sum(axis=1) * (0.5 * shrink - 0.5)
-        matrix[:, :2] *= shrink
-    else:
-        stacked = _with_known(part, unknown)
-    warped = cv2.warpAffine(stacked, matrix, (size, size), flags=cv2.INTER_LINEAR)
-    planes = np.stack(cv2.split(warped))  # as the network takes them
-    known = (planes[3] == 255).astype(np.float32)
-    colours = planes[:3] * np.float32(1 / 127.5)
-    colours -= 1
-    colours *= known
-    return colours.transpose(1, 2, 0), known
-
-
-def _with_known(part: ByteArray, unknown: Mask) -> ByteArray:
-    """Return a part of a frame, 0 where it is unknown, and as a fourth channel where it is known, 0 or 255."""
-    stacked = cv2.cvtColor(part, cv2.COLOR_RGB2RGBA)
-    return np.asarray(cv2.bitwise_and(stacked, stacked, mask=(~unknown).view(np.uint8)), dtype=np.uint8)
-
-
-def _reduced(part: ByteArray, unknown: Mask, shrink: int) -> ByteArray:
-    """Return the same at a whole fraction of the size, unknown beyond the edge; in strips, to take little memory."""
-    small = np.empty((*(-(-length // shrink) for length in part.shape[:2]), 4), dtype=np.uint8)
-    high = max(1, INVENTION.strip // shrink)
-    for top in range(0, len(small), high):
-        rows = slice(top * shrink, (top + high) * shrink)
-        strip, into = _with_known(part[rows], unknown[rows]), small[top : top + high]
-        missing = [shrink * length - there for length, there in zip(into.shape, strip.shape[:2], strict=False)]
-        padded = cv2.copyMakeBorder(strip, 0, missing[0], 0, missing[1], cv2.BORDER_CONSTANT)
-        cv2.resize(padded, into.shape[1::-1], dst=into, interpolation=cv2.INTER_AREA)
-    return small
 
 
 def _window(outline: FloatArray, shape: tuple[int, ...]) -> tuple[slice, slice]:

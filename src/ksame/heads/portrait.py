@@ -27,8 +27,8 @@ _BACKDROP, _CLOTH = (150, 158, 166), (46, 50, 60)  # colours, by choice
 def _studio() -> tuple[Head, ByteArray]:
     """Return the head that every portrait has, and the picture with a hole that it is put into."""
     base = face_model().base
-    scale = np.ptp(base[:, 1]) / (_FACE * 0.8 * SIZE)
-    head = Head(base, np.eye(3), float(scale), np.array([SIZE / 2, 0.47 * SIZE]))
+    scale = np.asarray(np.ptp(base[:, 1]) / (_FACE * 0.8 * SIZE))
+    head = Head(base, np.eye(3), scale, np.array([SIZE / 2, 0.47 * SIZE]))
     picture = np.empty((SIZE, SIZE, 3), dtype=np.uint8)
     picture[:] = _BACKDROP
     shoulders = np.array([[0.02, 1.05], [0.08, 0.93], [0.33, 0.85], [0.67, 0.85], [0.92, 0.93], [0.98, 1.05]]) * SIZE

@@ -45,20 +45,16 @@ class SurrogateConfig:
     red: tuple[float, float, float] = (0.129, -0.591, -0.218)
     blue: tuple[float, float, float] = (-0.075, 0.151, -0.160)
     tones: tuple[float, float] = (-1.3, -0.2)  # for which the fit holds; also of the brightness that is drawn
-    # the same the other way round: the tone, less 0.2 to be sure, as 1, log R/G and log B/G of the same cheeks tell it
-    by_hue: tuple[float, float, float] = (0.35, -2.4, 0.83)
-    min_red: float = 0.1  # log R/G below which a picture has too little colour to tell: no skin among the 560 had less
-    max_lighter: float = 0.4  # than the brightness is the tone at most: muted colours look like those of pale skin
 
 
 SURROGATE = SurrogateConfig()
 
 
 class Skin(NamedTuple):
-    """What a picture shows of somebody's skin: that of the cheeks, light evened."""
+    """What a picture shows of somebody's skin."""
 
-    brightness: float  # logarithm of the share of white, in this picture
-    tone: float  # the same in ordinary light
+    brightness: float  # of the cheeks, light evened: logarithm of the share of white, in this picture
+    tone: float  # what it would be in ordinary light
 
 
 ORDINARY = Skin(-0.5, -0.5)
@@ -84,8 +80,9 @@ class Bank:
     irises: ByteArray  # (n, 3): 8-bit colours
     women: NDArray[np.bool_]  # (n,)
     born: FloatArray  # (n,): year of birth as the face model reads it
-    tones: FloatArray  # (n,): of the skin
+    tones: FloatArray  # (n,): of the skin, as it is read
     encoded: tuple[ByteArray, ...]  # the textures, as JPEG
+    reader: FloatArray  # (n_texture + 1,): what reads a tone, see :func:`tone_of`
 
     def texture(self, i: int) -> NDArray[np.float32]:
         """Return the texture of a face, (height, width, 3), from 0 to 255."""
@@ -109,7 +106,8 @@ def bank() -> Bank:
     with (files("ksame.data") / "surrogates.npz").open("rb") as file, np.load(file) as stored:
         women, born, tones = stored["labels"].astype(np.float64).T
         encoded = tuple(np.split(stored["textures"], stored["offsets"][1:-1]))
-        return Bank(stored["shapes"].astype(np.float64), stored["irises"], women > 0.5, born, tones, encoded)
+        shapes, reader = (stored[name].astype(np.float64) for name in ("shapes", "reader"))
+        return Bank(shapes, stored["irises"], women > 0.5, born, tones, encoded, reader)
 
 
 def draw_surrogate(woman: bool, born: float, skin: Skin, rng: np.random.Generator) -> Surrogate:
@@ -148,18 +146,31 @@ def modelled(code: FloatArray) -> Surrogate:
 
 
 def skin_of(texture: NDArray[Any]) -> Skin:
-    """Read the skin of a texture, (height, width, 3), from 0 to 255.
+    """Read the skin of a texture, (height, width, 3), from 0 to 255."""
+    model, brightness = face_model(), brightness_of(texture)
+    rows = lit((texture[model.warp.mask] / 255).astype(np.float32), brightness)
+    return Skin(brightness, tone_of(model.encode(model.base, rows)))
 
-    Dim light makes skin darker without changing its hue. So whoever is darker than their hue tells stands in the dim.
-    Warm light makes the hue that of darker skin; then the brightness tells, as it does where there is no colour.
+
+def brightness_of(texture: NDArray[Any]) -> float:
+    """Return the brightness of the skin of a texture, (height, width, 3), from 0 to 255."""
+    colour = np.maximum(face_model().evener.skin_colour(texture), 1.0)
+    return float(np.log(colour @ LUMA / 255))
+
+
+def lit(rows: NDArray[np.float32], brightness: float) -> NDArray[np.float32]:
+    """Make the texture of a skin, (n_pixels, 3), from 0 to 1, as bright as those of most portraits."""
+    return np.asarray((rows * np.float32(np.exp(ORDINARY.brightness - brightness))).clip(0, 1))
+
+
+def tone_of(code: FloatArray) -> float:
+    """Read the tone of skin from the code of a face, (n_codes,), whose texture was lit.
+
+    The whole texture tells it, not its brightness, so that neither dim nor glaring light makes it another. The reader
+    is linear, learned from people who do not exist, graded by eye (``tools/skin_tones.csv``).
     """
-    red, green, blue = colour = np.maximum(face_model().evener.skin_colour(texture), 1.0)
-    brightness = float(np.log(colour @ LUMA / 255))
-    if np.log(red / green) < SURROGATE.min_red:
-        return Skin(brightness, brightness)
-    by_hue = float(np.array(SURROGATE.by_hue) @ [1.0, np.log(red / green), np.log(blue / green)])
-    lightest = min(SURROGATE.tones[1], brightness + SURROGATE.max_lighter)
-    return Skin(brightness, max(brightness, min(by_hue, lightest)))
+    reader = bank().reader
+    return float(code[face_model().n_shape :] @ reader[:-1] + reader[-1])
 
 
 def toned(texture: NDArray[Any], skin: Skin) -> ByteArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -88,11 +88,14 @@ class Publisher:
     def _wished(self, faces: Sequence[Face]) -> FramePlan:
         """Return what becomes of everyone, whether their heads are there in time or not."""
         if self.heads is None:
-            return FramePlan.of(faces, {"": Decision(Treatment.MASK)}, self.people.neutral, self._mask)
+            return self._planned(faces, {"": Decision(Treatment.MASK)})
         decisions = self.people.decisions
         known = [face for face in faces if face.person in decisions]
         waiting = [(face, WAITING) for face in faces if face.person not in decisions]
-        return FramePlan.of(known, decisions, self.people.neutral, self._mask).masking(waiting)
+        return self._planned(known, decisions).masking(waiting)
+
+    def _planned(self, faces: Sequence[Face], decisions: Mapping[str, Decision]) -> FramePlan:
+        return FramePlan.of([faces], decisions, self.people.neutral, self._mask)[0]
 
     def _heads(self, frame: Frame, faces: Sequence[Face], wished: FramePlan) -> dict[int, FinishedHead]:
         """Return the heads that are there in time."""

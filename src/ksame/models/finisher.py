@@ -34,7 +34,7 @@ class Finisher:
 
     def __init__(self, device: str = "auto", threads: int = 1) -> None:
         weights = (files("ksame.data") / "finisher.onnx").read_bytes()
-        load = partial(session, weights, device=device, threads=threads)
+        load = partial(session, weights, device=device, threads=threads, keeps_memory=True)
         first = load()
         # A GPU prepares itself anew whenever the size changes, so there it has a session for each.
         self._sessions = {size: load() if size != SIZES[0] and on_gpu(first) else first for size in SIZES}

@@ -71,8 +71,12 @@ class FaceMesh:
         """Mesh a face where it was in the frame before; it may have moved by about a quarter of its size."""
         return self._from_points(as_rgb8(image), mesh.points)
 
+    def locate(self, image: NDArray[Any], points: FloatArray) -> tuple[FloatArray, float]:
+        """Return the points of a face, (478, 3), and its presence, about where they should lie, (478, 2 or 3)."""
+        return self._points(as_rgb8(image), _square_around(points))
+
     def _from_points(self, rgb: ByteArray, points: FloatArray) -> Mesh:
-        points, presence = self._points(rgb, _square_around(points))
+        points, presence = self.locate(rgb, points)
         marks = points[self._head.blendshape_points, :2].astype(np.float32)
         blendshapes = self._run("blendshapes", marks)[0]
         pose = estimate_pose(points[: len(self._head.points)], self._head.points, self._head.weights)

@@ -12,7 +12,14 @@ DEVICES = ("auto", "cpu", "cuda")
 _CUDA = "CUDAExecutionProvider"
 
 
-def session(network: Path | bytes, *, device: str = "cpu", threads: int = 0, weights_only: bool = False) -> Any:
+def session(
+    network: Path | bytes,
+    *,
+    device: str = "cpu",
+    threads: int = 0,
+    weights_only: bool = False,
+    keeps_memory: bool = False,
+) -> Any:
     """Load a network.
 
     Parameters
@@ -25,6 +32,8 @@ def session(network: Path | bytes, *, device: str = "cpu", threads: int = 0, wei
         On the processor; 0 takes one per core.
     weights_only : bool
         Only weights are quantised: they are unpacked once, not for every picture.
+    keeps_memory : bool
+        What one run took is kept for the next: for networks whose pictures have few sizes. Others would keep ever more.
     """
     import onnxruntime
 
@@ -38,7 +47,7 @@ def session(network: Path | bytes, *, device: str = "cpu", threads: int = 0, wei
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
-    options.enable_cpu_mem_arena = False  # frames of many sizes would fill it, and it is never freed
+    options.enable_cpu_mem_arena = keeps_memory
     if weights_only:
         options.add_session_config_entry("session.disable_quant_qdq", "1")
     providers = [_CUDA, "CPUExecutionProvider"] if has_gpu and device != "cpu" else ["CPUExecutionProvider"]

@@ -28,7 +28,7 @@ from ksame.scene.track.tracks import in_order
 from ksame.scene.workers import CancelledError
 
 _LARGE = 16 << 20  # bytes of a frame after which memory is given back at once: holes between such frames add up
-_FILES = 4  # after which memory is given back: after each takes longer, and 200 portraits without took 0.2 GB more
+_FILES = 2  # after which memory is given back: after each takes longer, and 200 portraits without took 0.2 GB more
 
 
 @dataclass(frozen=True, eq=False)

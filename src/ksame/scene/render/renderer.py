@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from ksame.arrays import ByteArray, FloatArray
-from ksame.heads.drawing import Invention
+from ksame.heads.covers import Cover
+from ksame.heads.drawing import Invention, Looks
 from ksame.heads.head import Head
 from ksame.heads.invention import FinishedHead, finish, put, taken_away
 from ksame.models import Face, Source
@@ -26,7 +28,8 @@ from ksame.scene.track.tracks import NOT_SURE, Tracks
 MAX_YAW = 65.0
 """Degrees beyond which a turned head is masked: nothing like it was among what the finisher learned from."""
 _FORGET = 256  # frames after which their meshes are let go of, by choice: those of an hour take 500 MB
-_CACHED = 160  # frames whose plans are kept, by choice: several steps of rendering ask for them
+_TOGETHER = 16  # frames whose heads are planned at once, from one whose number is a multiple on, by choice: for speed
+_CACHED = 10 * _TOGETHER  # frames whose plans are kept, by choice: several steps of rendering ask for them
 
 
 @dataclass(frozen=True)
@@ -69,34 +72,36 @@ class FramePlan:
     @classmethod
     def of(
         cls,
-        faces: Iterable[Face],
+        frames: Iterable[Iterable[Face]],
         decisions: Mapping[str, Decision],
         neutral: Callable[[int], FloatArray | None],
         mask: Mask,
-    ) -> FramePlan:
-        """Plan for the faces of a frame, those nearest to the camera last.
+    ) -> list[FramePlan]:
+        """Plan for the faces of some frames, in each of them those nearest to the camera last.
 
         Parameters
         ----------
-        faces : iterable of Face
+        frames : iterable of iterable of Face
         decisions : mapping of person to Decision
         neutral : callable
             Returns the neutral shape, (478, 3), of whoever a track shows, if it is known.
         mask : Mask
             For whoever is masked on request.
         """
-        heads: dict[int, Invention] = {}
-        masked: list[tuple[Face, str]] = []
-        for face in faces:
-            decision = decisions[face.person]
-            if decision.treatment is Treatment.KEEP:
-                continue
-            invention = _invention(face, decision, neutral, mask)
-            if isinstance(invention, Invention):
-                heads[face.track] = invention
-            else:
-                masked.append((face, invention))
-        return cls._of(heads, masked)
+        changed = [[f for f in faces if decisions[f.person].treatment is not Treatment.KEEP] for faces in frames]
+        inventions = iter(_inventions([face for faces in changed for face in faces], decisions, neutral, mask))
+        plans = []
+        for faces in changed:
+            heads: dict[int, Invention] = {}
+            masked: list[tuple[Face, str]] = []
+            for face in faces:
+                invention = next(inventions)
+                if isinstance(invention, Invention):
+                    heads[face.track] = invention
+                else:
+                    masked.append((face, invention))
+            plans.append(cls._of(heads, masked))
+        return plans
 
     @classmethod
     def _of(cls, heads: Mapping[int, Invention], masked: Sequence[tuple[Face, str]]) -> FramePlan:
@@ -184,6 +189,7 @@ class Renderer:
         self._by_number = {track.number: track for track in self.tracks.tracks}
         self._neutrals: dict[int, FloatArray | None] = {}
         self._plan = lru_cache(_CACHED)(self._make_plan)
+        self._plan_faces = lru_cache(_CACHED // _TOGETHER)(self._make_plans_of_faces)
 
     def plan(self, index: int, time: float) -> FramePlan:
         """Return what becomes of the faces of a frame, of which nothing does outside the span, and what is filled."""
@@ -228,13 +234,18 @@ class Renderer:
         return [MaskedInstead(index, face.person, reason) for face, reason in self.plan(index, time).masked if reason]
 
     def _make_plan(self, index: int, time: float) -> FramePlan:
-        if index % _FORGET == 0:
-            for track in self.tracks.tracks:
-                forget_mapped(track.points)
-        faces = self.tracks.at(index) if self.span[0] <= time <= self.span[1] else ()
-        plan = FramePlan.of(faces, self.decisions, self._neutral, self.mask)
+        shown = self.span[0] <= time <= self.span[1]
+        plan = self._plan_faces(index // _TOGETHER)[index % _TOGETHER] if shown else FramePlan({}, (), (), ())
         filled = [rectangle(*box) for box in boxes_at(self.regions, time)]
         return plan.filling([*filled, *uncovered(self.boxes.get(index, ()), plan.outlines)])
+
+    def _make_plans_of_faces(self, number: int) -> list[FramePlan]:
+        first = number * _TOGETHER
+        if first % _FORGET == 0:
+            for track in self.tracks.tracks:
+                forget_mapped(track.points)
+        frames = (self.tracks.at(index) for index in range(first, first + _TOGETHER))
+        return FramePlan.of(frames, self.decisions, self._neutral, self.mask)
 
     def _neutral(self, track: int) -> FloatArray | None:
         """Return the neutral shape of whoever a track shows."""
@@ -243,10 +254,35 @@ class Renderer:
         return self._neutrals[track]
 
 
-def _invention(
-    face: Face, decision: Decision, neutral: Callable[[int], FloatArray | None], mask: Mask
-) -> Invention | str:
-    """Return what is invented in a face's place, or why it must be masked; empty where a mask was asked for."""
+class _Wanted(NamedTuple):
+    """A head that is to be invented."""
+
+    points: FloatArray  # (478, 3): of the mesh
+    looks: Looks
+    neutral: FloatArray  # (478, 3)
+    cover: Cover
+
+
+def _inventions(
+    faces: Iterable[Face],
+    decisions: Mapping[str, Decision],
+    neutral: Callable[[int], FloatArray | None],
+    mask: Mask,
+) -> list[Invention | str]:
+    """Return what is invented in each face's place, or why it must be masked; empty where a mask was asked for."""
+    found = [_wanted(face, decisions[face.person], neutral, mask) for face in faces]
+    wanted = [each for each in found if isinstance(each, _Wanted)]
+    if not wanted:
+        return [each for each in found if not isinstance(each, _Wanted)]
+    points, looks, neutrals, covers = zip(*wanted, strict=True)
+    heads = Head.of(np.stack(points))
+    made = zip(np.abs(heads.yaw) > MAX_YAW, Invention.all(looks, heads, np.stack(neutrals), covers), strict=True)
+    results: Iterator[Invention | str] = ("turned too far to the side" if away else one for away, one in made)
+    return [next(results) if isinstance(each, _Wanted) else each for each in found]
+
+
+def _wanted(face: Face, decision: Decision, neutral: Callable[[int], FloatArray | None], mask: Mask) -> _Wanted | str:
+    """Return the head that is wanted in a face's place, or why it must be masked; empty where a mask was asked for."""
     if not face.confirmed:
         return NOT_SURE
     if decision.masked_instead:
@@ -256,10 +292,7 @@ def _invention(
     shape = neutral(face.track)
     if face.mesh is None or decision.surrogate is None or shape is None:
         return _why_no_mesh(face) or "no frame in which the face was seen well enough"
-    head = Head.of(face.mesh.points)
-    if abs(head.yaw) > MAX_YAW:
-        return "turned too far to the side"
-    return Invention.of(decision.surrogate.looks, head, shape, decision.cover)
+    return _Wanted(face.mesh.points, decision.surrogate.looks, shape, decision.cover)
 
 
 def _why_no_mesh(face: Face) -> str:

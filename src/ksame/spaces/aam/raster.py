@@ -16,9 +16,8 @@ _EDGE = 1e-9  # pixel centres this close to an edge belong to both triangles, so
 
 def signed_areas(points: FloatArray, triangles: IntArray) -> FloatArray:
     """Return twice the signed area, (n_triangles,), of each triangle."""
-    a, b, c = (points[triangles[:, i]] for i in range(3))
-    u, v = b - a, c - a
-    return np.asarray(u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0])
+    x, y = points.T[:, triangles.T]
+    return np.asarray((x[1] - x[0]) * (y[2] - y[0]) - (y[1] - y[0]) * (x[2] - x[0]))
 
 
 def barycentric(points: FloatArray, triangles: IntArray) -> FloatArray:
