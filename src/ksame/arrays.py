@@ -1,11 +1,16 @@
 """Types of arrays, and rows by their label."""
 
+from threading import Lock
+
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 ByteArray = NDArray[np.uint8]
 IntArray = NDArray[np.intp]
+
+READING = Lock()
+"""To be held while arrays are read from a file: Python 3.11 may fail where two threads do (python/cpython#106905)."""
 
 
 def members(labels: IntArray) -> list[IntArray]:

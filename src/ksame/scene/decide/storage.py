@@ -15,6 +15,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from ksame.arrays import READING
 from ksame.errors import InputError
 from ksame.files import open_atomic
 from ksame.heads.covers import COVERS
@@ -54,7 +55,7 @@ def save_plan(plan: Plan, path: Path) -> None:
 def load_plan(path: Path) -> Plan:
     """Return the plan that was kept; an InputError says that it is damaged."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        with READING, path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             index = json.loads(stored["index"].tobytes())
             if index["version"] != _VERSION:
                 raise ValueError(f"version {index['version']}, not {_VERSION}")

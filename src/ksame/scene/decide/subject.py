@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ksame.arrays import ByteArray, FloatArray
+from ksame.arrays import READING, ByteArray, FloatArray
 from ksame.heads.surrogate import Skin
 
 
@@ -33,7 +33,7 @@ class View:
     def load(self) -> Piece:
         """Return the piece, its pixels copied."""
         if isinstance(self.piece, Path):
-            with np.load(self.piece) as stored:
+            with READING, np.load(self.piece) as stored:
                 return Piece(*(stored[name] for name in Piece._fields))
         return self.piece._replace(pixels=self.piece.pixels.copy())
 

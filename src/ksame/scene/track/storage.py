@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ksame.arrays import READING
 from ksame.errors import InputError, OutputError
 from ksame.files import open_atomic, read_json, write_json
 from ksame.models import Face
@@ -125,7 +126,8 @@ def load_tracks(folder: Path) -> Tracks | None:
         total = sum(row["length"] for row in index["tracks"])
         # Every mapped array keeps a file open: a batch of photographs, with a row or two each, would have too many.
         mapped = total and index["n_frames"] > 1
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r" if mapped else None) for name in SHAPES}
+        with READING:
+            arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r" if mapped else None) for name in SHAPES}
         for name, (shape, dtype) in SHAPES.items():
             if arrays[name].shape != (total, *shape) or arrays[name].dtype != dtype:
                 raise ValueError(f"{name}.npy has the shape {arrays[name].shape}, expected {(total, *shape)}")
