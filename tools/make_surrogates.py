@@ -23,7 +23,8 @@ from ksame.heads.head import EXPRESSION, Head, expression_of, neutral_shape
 from ksame.heads.surrogate import brightness_of, lit
 from ksame.models import FaceDetector, FaceMesh
 from ksame.spaces.facemodel import face_model
-from ksame.spaces.facemodel.geometry import IRISES, with_forehead
+from ksame.spaces.facemodel.geometry import BROWS, EYES, IRISES, OUTER_LIPS, polygon, with_forehead
+from ksame.spaces.facemodel.light import LUMA, blur_inside, log_luma
 
 MOST_YAW = 22.0  # degrees: beyond, one cheek is too coarse
 LEAST_WIDTH = 85.0  # pixels across the mesh
@@ -32,6 +33,9 @@ QUALITY = 93  # of the JPEGs
 TONES = {"light": -0.42, "medium": -0.7, "dark": -1.0}  # of skin in ordinary light, log brightness; by choice
 RIDGE = 50.0  # of the reader of tones; by how well it tells dark from light among 400 portraits
 LIGHTS = ((1.0, 1.0, 1.0), (1.12, 1.0, 0.82), (0.9, 1.0, 1.15), None)  # plain, warm, cool, and without colour
+BROAD, FINE = 10.0, 3.0  # pixels of the base over which hue and brightness are evened
+SHAVED, DULLED = 0.4, 0.4  # shares of what is too dark below the nose, and of what shines, that are taken away
+BROW, THINNER = 0.85, 1.2  # how dark brows are at most, as a logarithm; exponent that takes more of what is less dark
 CREASED = 0.9  # brightness of what counts as a crease or a brow, in medians of the skin about it
 
 
@@ -60,7 +64,8 @@ def own_looks(image, points, blendshapes):
         np.rint(model.warp.image(rows).clip(0, 1) * 255).astype(np.uint8),
         _iris(image, points),
     )
-    plain = np.rint(without_frown(model.warp.image(calm).clip(0, 1)) * 255).astype(np.uint8)
+    smooth = with_even_colour(with_light_brows(without_frown(model.warp.image(calm).clip(0, 1))), mean)
+    plain = np.rint(smooth * 255).astype(np.uint8)
     against = [
         reason
         for reason, holds in {
@@ -85,6 +90,54 @@ def without_frown(texture):
     smooth = cv2.GaussianBlur(texture * skin[..., None], (0, 0), sigma)
     smooth /= np.maximum(cv2.GaussianBlur(skin, (0, 0), sigma), 1e-3)[..., None]
     return texture + (smooth - texture) * share
+
+
+def with_even_colour(texture, mean):
+    """Return a texture, (height, width, 3), whose colours lie in the face as those of the mean do.
+
+    Donors shine: where they do skin is pale, and beside it cheeks look orange. And many have beards, of which the
+    finisher makes stray moustaches. So hues become the mean's, what shines is darkened and what is dark below the nose
+    is lightened; fine detail stays.
+    """
+    evener, inside = face_model().evener, face_model().warp.mask.copy()
+    base = face_model().base[:, :2]
+    for ring in (OUTER_LIPS, *EYES):
+        inside &= ~polygon(inside.shape, base[list(ring)])
+    now, wanted = (blur_inside(each, BROAD, inside) for each in (texture, mean))
+    gain = hue(wanted) / hue(now)
+    even = texture * gain / np.median(gain[evener.cheeks], axis=0)
+    even *= ((texture @ np.float32(LUMA)) / np.maximum(even @ np.float32(LUMA), 0.01))[..., None]
+    now, wanted = (log_luma(blur_inside(each, FINE, inside)) for each in (even, mean))
+    lighter = wanted - now - np.median((wanted - now)[evener.cheeks])
+    below_nose = (np.arange(len(texture))[:, None] > base[2, 1]) & inside
+    lighter = SHAVED * lighter.clip(0) * below_nose + DULLED * lighter.clip(None, 0) * inside
+    return (even * np.exp(cv2.GaussianBlur(lighter, (0, 0), 0.5 * FINE))[..., None]).clip(0, 1)
+
+
+def hue(picture):
+    """Return the colours of a picture, (height, width, 3), by its brightness."""
+    return picture / np.maximum(picture @ np.float32(LUMA), 0.02)[..., None]
+
+
+def with_light_brows(texture):
+    """Return a texture, (height, width, 3), with brows thinner and no darker than most: the finisher darkens them."""
+    base = face_model().base[:, :2]
+    width = float(np.ptp(base[:, 0]))
+    area = np.zeros(texture.shape[:2], np.uint8)
+    for brow in (BROWS[:5], BROWS[6:]):
+        ring = base[list(brow)] + [0, 0.02 * width]
+        cv2.polylines(area, [np.rint(ring).astype(np.int32)], False, 1, round(0.12 * width))
+    grey = texture @ np.float32(LUMA)
+    near = cv2.dilate(area, np.ones((round(0.1 * width),) * 2, np.uint8)) > 0
+    skin = (near & (grey > CREASED * np.median(grey[near]))).astype(np.float32)
+    sigma = 0.06 * width
+    plain = cv2.GaussianBlur(texture * skin[..., None], (0, 0), sigma)
+    plain /= np.maximum(cv2.GaussianBlur(skin, (0, 0), sigma), 1e-3)[..., None]
+    dark = np.log((plain @ np.float32(LUMA) + 0.02) / (grey + 0.02)).clip(0)
+    darkest = max(float(np.percentile(dark[area > 0], 90)), 1e-3)
+    keep = min(1.0, BROW / darkest) * (dark / darkest).clip(0, 1) ** THINNER
+    share = cv2.GaussianBlur(area.astype(np.float32), (0, 0), 0.02 * width)[..., None]
+    return texture + (plain - texture) * share * (1 - keep[..., None]) * (dark > 0)[..., None]
 
 
 def _iris(image, points) -> tuple[int, int, int]:

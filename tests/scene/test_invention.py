@@ -356,6 +356,28 @@ def test_half_shut_eyes_are_drawn_more_than_half_shut(portrait):
         assert apart[1] == pytest.approx(0.5 ** (1 + EYES_DRAWN.closing) * apart[0])
 
 
+def test_colours_lie_in_faces_of_the_bank_as_in_the_mean_face():
+    """Donors shine, so that beside orange cheeks forehead and nose were grey; and heavy brows became heavier."""
+    model, faces = face_model(), bank()
+    mean = 255 * model.warp.image(model.textures(np.zeros((1, model.n_codes)))[0])
+
+    def blue(picture, point):
+        x, y = np.rint(model.base[point, :2]).astype(int)
+        part = picture[y - 6 : y + 7, x - 6 : x + 7].reshape(-1, 3).mean(axis=0)
+        return np.log(part[2] / part[1])
+
+    textures = [faces.texture(i) for i in range(len(faces.women))]
+    for point in (151, 4, 199):  # forehead, nose, chin; beside a cheek
+        apart = [blue(texture, point) - blue(texture, 50) for texture in textures]
+        assert np.mean(apart) == pytest.approx(blue(mean, point) - blue(mean, 50), abs=0.06)
+    brow, above = (np.rint(model.base[point, :2]).astype(int) for point in (105, 104))
+    assert brow[1] > above[1]
+    dark = [
+        np.log(t[above[1], above[0]].mean() / t[brow[1] : brow[1] + 7, brow[0]].mean(axis=1).min()) for t in textures
+    ]
+    assert np.median(dark) < 0.45
+
+
 def test_surrogates_match_in_gender_tone_and_about_in_age():
     faces = bank()
     assert len(faces.shapes) > 100

@@ -9,7 +9,7 @@ import pytest
 import ksame
 from ksame.errors import UsageError
 from ksame.heads.head import Head, expression_of, neutral_shape
-from ksame.heads.surrogate import ORDINARY, modelled
+from ksame.heads.surrogate import ORDINARY, draw_surrogate, modelled
 from ksame.models import SFace, detect, five_points
 from ksame.models.finisher import finisher
 from ksame.models.mesh import FaceMesh
@@ -20,6 +20,8 @@ from ksame.scene.decide.dealing import SEARCH, deal
 from ksame.scene.decide.reading import read
 from ksame.scene.decide.surrogates import _blocks
 from ksame.scene.track import People
+from ksame.spaces.facemodel import face_model
+from ksame.spaces.facemodel.labels import genders
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +56,14 @@ def people(recogniser):
 def planned(wishes, people, judge, seed, **options):
     with ThreadPoolExecutor(2) as pool:
         return make_plan(wishes, people, judge, np.random.default_rng(seed), JobConfig(**options), pool)
+
+
+@pytest.mark.parametrize("woman", [True, False])
+def test_mixes_of_two_read_as_their_gender(woman):
+    model, rng = face_model(), np.random.default_rng(1)
+    drawn = [draw_surrogate(woman, float(born), ORDINARY, rng).looks for born in np.linspace(1935, 1985, 40)]
+    codes = [model.encode(each.shape, (each.texture[model.warp.mask] / 255).astype(np.float32)) for each in drawn]
+    assert (genders(model, np.array(codes)) == ("F" if woman else "M")).mean() > 0.97
 
 
 def test_people_are_dealt_out_in_equal_shares():

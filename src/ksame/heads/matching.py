@@ -14,14 +14,13 @@ import numpy as np
 from ksame.arrays import ByteArray, FloatArray
 from ksame.heads.bend import bent
 from ksame.models.mesh import FaceMesh
-from ksame.spaces.facemodel.geometry import BROWS, EYES, INNER_LIPS, IRISES
+from ksame.spaces.facemodel.geometry import BROWS, EYES, INNER_LIPS, IRISES, OUTER_LIPS
 
-MATCHED_FROM = 512
+MATCHED_FROM = 256
 """Size of the square from which on it is done, in pixels: of smaller heads a brow moves by less than a pixel."""
 _MIN_PRESENCE = 0.5
 _UNDER_BROWS = (46, 53, 52, 65, 55, 285, 295, 282, 283, 276)
-_OUTER_LIPS = (61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291, 375, 321, 405, 314, 17, 84, 181, 91, 146)
-_FEATURES = np.unique([*BROWS, *_UNDER_BROWS, *sum(EYES, ()), *sum(IRISES, ()), *INNER_LIPS, *_OUTER_LIPS])
+_FEATURES = np.unique([*BROWS, *_UNDER_BROWS, *sum(EYES, ()), *sum(IRISES, ()), *INNER_LIPS, *OUTER_LIPS])
 """Points that tell an expression. With all points, those of the contour too, a face is less the same in all frames."""
 
 

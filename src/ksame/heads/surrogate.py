@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ksame.arrays import ByteArray, FloatArray
 from ksame.heads.drawing import Looks
 from ksame.spaces.facemodel import face_model
+from ksame.spaces.facemodel.labels import WOMAN
 from ksame.spaces.facemodel.light import LUMA
 
 
@@ -32,11 +33,13 @@ class SurrogateConfig:
     # of so many faces that fit best, the first and the second of a mix are drawn
     first: int = 8
     second: int = 12
+    draws: int = 6  # at most, for one that clearly reads as its gender
+    clear: float = 0.15  # how far a mix must read from the line between genders, which are 1 apart; finishing blurs it
     shares: tuple[float, float] = (0.5, 0.72)  # between which the share of the first is drawn
     spread: float = 0.8  # of shapes: at 1.05 and 0.9, smiles were less the person's own (``benchmarks.scene_use``)
     # years by which a mix of two, and then a finished head, reads younger than its parts, as the face model reads them
     mix_younger: float = 7.0
-    finished_younger: float = 9.0
+    finished_younger: float = 6.5
     # how much darker a finished head is than its drawing, on average over 200 portraits that the finisher learned from
     finished_darker: float = 0.05
     max_aged: float = 26.0  # years by which a mix is made older or younger, along the face model's direction of age
@@ -111,18 +114,29 @@ def bank() -> Bank:
 
 
 def draw_surrogate(woman: bool, born: float, skin: Skin, rng: np.random.Generator) -> Surrogate:
-    """Draw somebody of a gender, about a year of birth and a skin."""
+    """Draw somebody of a gender, about a year of birth and a skin; again where a mix reads as the other gender."""
     faces = bank()
     alike = np.flatnonzero(faces.women == woman)
     apart = (
         np.abs(faces.born[alike] - (born - SURROGATE.mix_younger)) / SURROGATE.years
         + np.abs(faces.tones[alike] - skin.tone) / SURROGATE.tone
     )
-    first = int(rng.choice(alike[np.argsort(apart, kind="stable")[: SURROGATE.first]]))
-    apart = apart + np.abs(faces.tones[alike] - faces.tones[first]) / SURROGATE.tone
-    apart[alike == first] = np.inf
-    second = int(rng.choice(alike[np.argsort(apart, kind="stable")[: SURROGATE.second]]))
-    return faces.mix(first, second, float(rng.uniform(*SURROGATE.shares)), born, skin)
+    for _ in range(SURROGATE.draws):
+        first = int(rng.choice(alike[np.argsort(apart, kind="stable")[: SURROGATE.first]]))
+        further = apart + np.abs(faces.tones[alike] - faces.tones[first]) / SURROGATE.tone
+        further[alike == first] = np.inf
+        second = int(rng.choice(alike[np.argsort(further, kind="stable")[: SURROGATE.second]]))
+        drawn = faces.mix(first, second, float(rng.uniform(*SURROGATE.shares)), born, skin)
+        if _womanly(drawn.looks) * (1 if woman else -1) > SURROGATE.clear:
+            break
+    return drawn
+
+
+def _womanly(looks: Looks) -> float:
+    """Return how surely a face reads as a woman's; below 0 as a man's."""
+    model = face_model()
+    code = model.encode(looks.shape, (looks.texture[model.warp.mask] / 255).astype(np.float32))
+    return float(model.predicted(code[None], "woman")[0]) - WOMAN
 
 
 def _aged(looks: Looks, born: float) -> tuple[Looks, float]:

@@ -36,6 +36,7 @@ IRISES = ((468, 469, 470, 471, 472), (473, 474, 475, 476, 477))
 """The centre of each iris and four points on its edge."""
 BROWS = (70, 63, 105, 66, 107, 9, 336, 296, 334, 293, 300)
 """The upper edge of the brows, from left to right."""
+OUTER_LIPS = (61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291, 375, 321, 405, 314, 17, 84, 181, 91, 146)
 CHEEKS = ((50, 101, 118, 117, 123, 187, 205), (280, 330, 347, 346, 352, 411, 425))
 _REACH = 0.34  # how far the forehead goes beyond the mesh, as a share of the way from nose bridge to rim
 _TAPER = np.sin(np.linspace(0.0, np.pi, len(CROWN)))[1:-1, None] ** 0.7
