@@ -79,20 +79,35 @@ def morphed(image, points, moved):
     return out
 
 
-def with_other_expression(points, rng):
-    """Return a mesh, (478, 3), with lids, brows and irises moved; portraits show them at rest, wide open, ahead."""
+def with_expression(points, moves, shut: float, look):
+    """Return a mesh, (478, 3), with its expression changed.
+
+    Parameters
+    ----------
+    points : ndarray of shape (478, 3)
+    moves : ndarray of shape (n_expression,)
+        What is added, in blendshapes.
+    shut : float
+        How far the lids are lowered, as a share of how far they are open.
+    look : ndarray of shape (2,)
+        How far the irises are moved, in widths of the eye.
+    """
     head = Head.of(points)
-    moves = np.array([rng.uniform(0, BROW.get(name, 0.0)) for name in EXPRESSION])
-    moves[EXPRESSION.index(str(rng.choice(list(BROW))))] = 0.0  # brows go up or down
     aligned = neutral_shape(head.aligned, -moves)
-    shut = SHUT * rng.uniform() ** 0.7 if rng.uniform() < BLINKING else 0.0
-    look = rng.normal(0, GAZE, 2)
     for (upper, lower), corners, iris in zip(LIDS, EYE_CORNERS, IRISES, strict=True):
         apart = aligned[list(lower)] - aligned[list(upper)]
         aligned[list(upper)] += 0.9 * shut * apart
         aligned[list(lower)] -= 0.1 * shut * apart
         aligned[list(iris), :2] += look * np.linalg.norm(np.subtract(*aligned[list(corners)]))
     return head.place(aligned) * _MESH
+
+
+def with_other_expression(points, rng):
+    """Return a mesh, (478, 3), with lids, brows and irises moved; portraits show them at rest, wide open, ahead."""
+    moves = np.array([rng.uniform(0, BROW.get(name, 0.0)) for name in EXPRESSION])
+    moves[EXPRESSION.index(str(rng.choice(list(BROW))))] = 0.0  # brows go up or down
+    shut = SHUT * rng.uniform() ** 0.7 if rng.uniform() < BLINKING else 0.0
+    return with_expression(points, moves, shut, rng.normal(0, GAZE, 2))
 
 
 def between_lids(points):

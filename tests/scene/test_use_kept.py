@@ -1,10 +1,14 @@
 """Movement is kept: expressions, pose and steadiness of a talking head, before and after."""
 
+import io
 import sys
+from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
 import pytest
-from tools.talking_head import write_talking_head
+from PIL import Image
+from tools.make_samples import write_film
 
 from ksame.scene.config import Job
 from ksame.scene.job import run
@@ -17,20 +21,19 @@ def kept_in(clip, folder, seed=1):
     made = folder / f"made-{seed}.mp4"
     result = run(Job([(clip, made)], folder / "work", seed=seed))
     assert not [risk for risk in result.files[0].at_risk if risk.person == "P1"]
-    return compare(measure(clip), measure(made))
+    before = measure(clip)
+    return compare(before, measure(made, before))
 
 
 @pytest.mark.slow
-def test_somebody_who_does_not_exist_goes_on_talking(tmp_path):
-    clip = tmp_path / "talking.mp4"
-    write_talking_head(clip, 120)
+def test_somebody_who_does_not_exist_goes_on_acting(tmp_path):
+    clip = tmp_path / "acting.mp4"
+    photo = files("ksame.data") / "samples" / "m12.jpg"
+    write_film([np.asarray(Image.open(io.BytesIO(photo.read_bytes())))], clip)
     kept = [kept_in(clip, tmp_path, seed) for seed in (1, 2, 3)]
     print(kept)
-    # Its mouth is painted and hardly smiles, and the lids of some surrogates are heavy: the network reads these less
-    # surely than real ones.
-    for what in ("jaw", "blink"):
-        assert min(one.correlations[what] for one in kept) >= 0.6
-        assert sum(one.correlations[what] for one in kept) / len(kept) >= 0.8
+    for what, least in (("blink", 0.7), ("smile", 0.8), ("brow up", 0.8), ("brow down", 0.85), ("gaze sideways", 0.75)):
+        assert sum(one.correlations[what] for one in kept) / len(kept) >= least, what
     for one in kept:
         assert one.found >= 0.99
         assert max(one.pose) < 3
