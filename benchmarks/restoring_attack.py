@@ -12,6 +12,12 @@
     gallery is all portraits; the probes are the pictures in PUBLISHED, of people on whom nothing was trained, once as
     they are and once restored. *first*: how many are first in the gallery. *of ten*: how often the likeliest of ten
     portraits of the same gender is the right one, the mean over all lists of nine others: chance is 10 %.
+
+``python -m benchmarks.restoring_attack learn FACES ORIGINALS [ORIGINALS ...] TRAINED PUBLISHED``
+    An attacker who restores no picture: ridge regression learns from pairs of other people (ORIGINALS, TRAINED) which
+    vector a recogniser sees in the original, once from the vectors that three recognisers see in the published picture,
+    once from its expression and pose alone, as the mesh tells them. Probes, gallery and *of ten* as above; the penalty
+    is chosen by leaving out one pair at a time.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import comb
 from pathlib import Path
 
@@ -208,11 +214,7 @@ def picked_right(likely: FloatArray, truth: int, others: np.ndarray, listed: int
 
 def judge(faces: Path, attacks: Sequence[str], *, edgeface: bool, cache: Path | None, most: int | None) -> None:
     """Print a table of all attacks."""
-    with (faces / "labels.csv").open(encoding="utf-8") as file:
-        gender = {row["subject"]: row["gender"] for row in csv.DictReader(file)}
-    known = pictures([faces / "portraits"])
-    names = list(known)
-    sexes = np.array([gender[name] for name in names])
+    known, names, sexes = gallery_of(faces)
     reader = Reader(edgeface)
     gallery = gallery_vectors(reader, list(known.values()), cache)
     print("| published | recogniser | first | first, restored | of ten | of ten, restored | no face found |")
@@ -246,6 +248,86 @@ def judge(faces: Path, attacks: Sequence[str], *, edgeface: bool, cache: Path | 
             )
 
 
+# --- learn
+
+
+PENALTIES = np.geomspace(0.03, 30, 10)
+
+
+def seen_in(reader: Reader, path: Path) -> dict[str, FloatArray] | None:
+    """Return what an attacker sees in a picture: every recogniser's vector, and expression and pose."""
+    pixels = read(path)
+    face = largest(find_altered(pixels, reader.detector))
+    if face is None:
+        return None
+    mesh = reader.mesher.fit(pixels, face)
+    vectors = reader.vectors(pixels)
+    seen = {network.name: vector for network, vector in zip(reader.networks, vectors, strict=True)}
+    return {**seen, EXPRESSION: np.array([*mesh.blendshapes, mesh.pose.yaw, mesh.pose.pitch, mesh.pose.roll])}
+
+
+EXPRESSION = "expression and pose"
+
+
+def regressed(known: FloatArray, wanted: FloatArray, shown: FloatArray) -> FloatArray:
+    """Learn ``wanted``, (n, d), from ``known``, (n, m), and return what is expected for ``shown``, (n_probes, m)."""
+    inner, mean = known @ known.T, wanted.mean(axis=0)
+    trials = []
+    for penalty in PENALTIES:
+        inverse = np.linalg.inv(inner + penalty * np.eye(len(inner)))
+        weights = inverse @ (wanted - mean)
+        left_out = weights / np.diag(inverse)[:, None]  # errors for each row, learned from all others
+        trials.append((float(np.square(left_out).sum()), weights))
+    return shown @ known.T @ min(trials, key=lambda trial: trial[0])[1]
+
+
+def blocks(rows: Sequence[Mapping[str, FloatArray]], names: Sequence[str], like: Sequence | None = None) -> FloatArray:
+    """Return what is seen, (n, m), each kind centred and scaled as those of ``like``, (by default these rows)."""
+    parts = []
+    for name in names:
+        part, model = (np.array([row[name] for row in each]) for each in (rows, like or rows))
+        parts.append((part - model.mean(axis=0)) / (model.std(axis=0).mean() * np.sqrt(part.shape[1])))
+    return np.hstack(parts)
+
+
+def learn(faces: Path, originals: Sequence[Path], trained: Path, published: Path) -> None:
+    """Print a table of how well recognisers do on what is expected of the originals."""
+    known, names, sexes = gallery_of(faces)
+    reader = Reader(edgeface=True)
+    before, after, probes = pictures(originals), pictures([trained]), pictures([published])
+    if both := {name.split("_")[0] for name in probes} & {name.split("_")[0] for name in after}:
+        raise SystemExit(f"{trained} and {published} both show {min(both)}.")
+    pairs = [(seen_in(reader, before[name]), seen_in(reader, path)) for name, path in after.items() if name in before]
+    pairs = [(first, second) for first, second in pairs if first and second]
+    seen = {name: row for name, path in probes.items() if (row := seen_in(reader, path))}
+    gallery = [seen_in(reader, path) for path in known.values()]
+    vectors = [network.name for network in reader.networks]
+    print(f"{len(pairs)} pairs, {len(seen)} probes\n\n| seen | recogniser | of ten |\n| --- | --- | --- |")
+    for what in (vectors, [EXPRESSION]):
+        first, second = (
+            blocks(rows, what, [b for _, b in pairs]) for rows in ([b for _, b in pairs], [*seen.values()])
+        )
+        for network in vectors:
+            people = np.array([row[network] for row in gallery])
+            people = people - people.mean(axis=0)
+            people /= np.linalg.norm(people, axis=1, keepdims=True)
+            expected = regressed(first, np.array([a[network] for a, _ in pairs]), second)
+            ten = []
+            for name, vector in zip(seen, expected, strict=True):
+                truth = names.index(name.split("_")[0])
+                others = np.flatnonzero((sexes == sexes[truth]) & (np.arange(len(names)) != truth))
+                ten.append(picked_right(people @ vector, truth, others))
+            print(f"| {what[0] if len(what) == 1 else 'vectors'} | {network} | {np.mean(ten):.1%} |", flush=True)
+
+
+def gallery_of(faces: Path) -> tuple[dict[str, Path], list[str], np.ndarray]:
+    """Return portraits by subject, the subjects, and their genders."""
+    with (faces / "labels.csv").open(encoding="utf-8") as file:
+        gender = {row["subject"]: row["gender"] for row in csv.DictReader(file)}
+    known = pictures([faces / "portraits"])
+    return known, list(known), np.array([gender[name] for name in known])
+
+
 def _rate(hits: FloatArray) -> str:
     low, high = clopper_pearson(float(hits.sum()), len(hits))
     return f"{int(hits.sum())} of {len(hits)} ({low:.1%} to {high:.1%})"
@@ -273,8 +355,15 @@ def main() -> None:
     second.add_argument("--cache", type=Path, help="where to keep the gallery's vectors; as secret as the portraits")
     second.add_argument("--no-edgeface", action="store_true", help="only SFace and dlib")
     second.add_argument("--most", type=int, help="only the first so many people")
+    third = jobs.add_parser("learn", help="learn which vectors the originals have")
+    third.add_argument("faces", type=Path)
+    third.add_argument("originals", type=Path, nargs="+", help="folders of pictures before, of other people")
+    third.add_argument("trained", type=Path, help="folder of these after, named alike")
+    third.add_argument("published", type=Path, help="pictures to attack, named by subject")
     options = parser.parse_args()
-    if options.job == "prepare":
+    if options.job == "learn":
+        learn(options.faces, options.originals, options.trained, options.published)
+    elif options.job == "prepare":
         prepare(options.originals, options.published, options.output, options.heldout)
     elif options.job == "control":
         control(options.originals, options.published, options.seed)
