@@ -34,8 +34,8 @@ TONES = {"light": -0.42, "medium": -0.7, "dark": -1.0}  # of skin in ordinary li
 RIDGE = 50.0  # of the reader of tones; by how well it tells dark from light among 400 portraits
 LIGHTS = ((1.0, 1.0, 1.0), (1.12, 1.0, 0.82), (0.9, 1.0, 1.15), None)  # plain, warm, cool, and without colour
 BROAD, FINE = 10.0, 3.0  # pixels of the base over which hue and brightness are evened
-SHAVED, DULLED = 0.4, 0.4  # shares of what is too dark below the nose, and of what shines, that are taken away
-BROW, THINNER = 0.85, 1.2  # how dark brows are at most, as a logarithm; exponent that takes more of what is less dark
+SHAVED, DULLED = 0.4, 0.15  # shares of what is too dark below the nose, and of what shines, that are taken away
+BROW, THINNER = 0.7, 0.5  # how dark brows are at most, as a logarithm; exponent that takes more of what is less dark
 CREASED = 0.9  # brightness of what counts as a crease or a brow, in medians of the skin about it
 
 
@@ -135,7 +135,9 @@ def with_light_brows(texture):
     plain /= np.maximum(cv2.GaussianBlur(skin, (0, 0), sigma), 1e-3)[..., None]
     dark = np.log((plain @ np.float32(LUMA) + 0.02) / (grey + 0.02)).clip(0)
     darkest = max(float(np.percentile(dark[area > 0], 90)), 1e-3)
-    keep = min(1.0, BROW / darkest) * (dark / darkest).clip(0, 1) ** THINNER
+    high = np.ones((round(0.12 * width), 3), np.uint8)
+    across = np.maximum(cv2.GaussianBlur(cv2.dilate(dark, high), (0, 0), 0.02 * width), 0.3 * darkest)
+    keep = min(1.0, BROW / darkest) * (dark / across).clip(0, 1) ** THINNER
     share = cv2.GaussianBlur(area.astype(np.float32), (0, 0), 0.02 * width)[..., None]
     return texture + (plain - texture) * share * (1 - keep[..., None]) * (dark > 0)[..., None]
 
