@@ -3,7 +3,8 @@
     python -m tools.make_surrogates PEOPLE -o src/ksame/data/surrogates.npz
 
 PEOPLE holds photographs made by a generator, free to be used (CC0), one face each. Their light is evened, their
-expression taken away, and the skin between the brows smoothed. Whoever wears spectacles, is turned, small, or has hair
+expression taken away, the skin between the brows smoothed; brows and beards are made lighter, and hues brought to where
+the mean face has them. Whoever wears spectacles, is turned, small, or has hair
 over the forehead is left out. What reads the tone of skin is learned from all of them, graded by eye in
 ``tools/skin_tones.csv``.
 """
