@@ -170,7 +170,7 @@ class Reader:
     def vectors(self, pixels: ByteArray) -> list[FloatArray] | None:
         """Return a vector for each recogniser; None where no face is found."""
         face = largest(find_altered(pixels, self.detector))
-        return None if face is None else self._embedded(pixels, face)
+        return None if face is None else self.embedded(pixels, face)
 
     def restored(self, pixels: ByteArray, restorer: Restorer) -> list[FloatArray] | None:
         """Return the vectors of the face after it was restored; None where none is found to begin with."""
@@ -178,9 +178,10 @@ class Reader:
         if face is None:
             return None
         better = restorer.restored(pixels, face.box)
-        return self._embedded(better, nearest(self.detector.detect(better), face))
+        return self.embedded(better, nearest(self.detector.detect(better), face))
 
-    def _embedded(self, pixels: ByteArray, face: Face) -> list[FloatArray]:
+    def embedded(self, pixels: ByteArray, face: Face) -> list[FloatArray]:
+        """Return the vectors of a face that was found."""
         mesh = self.mesher.fit(pixels, face)
         points = five_points(mesh) if mesh.presence > 0.5 else face.landmarks
         return [network.embed(pixels, points) for network in self.networks]
@@ -252,6 +253,7 @@ def judge(faces: Path, attacks: Sequence[str], *, edgeface: bool, cache: Path | 
 
 
 PENALTIES = np.geomspace(0.03, 30, 10)
+EXPRESSION = "expression and pose"
 
 
 def seen_in(reader: Reader, path: Path) -> dict[str, FloatArray] | None:
@@ -261,12 +263,9 @@ def seen_in(reader: Reader, path: Path) -> dict[str, FloatArray] | None:
     if face is None:
         return None
     mesh = reader.mesher.fit(pixels, face)
-    vectors = reader.vectors(pixels)
+    vectors = reader.embedded(pixels, face)
     seen = {network.name: vector for network, vector in zip(reader.networks, vectors, strict=True)}
     return {**seen, EXPRESSION: np.array([*mesh.blendshapes, mesh.pose.yaw, mesh.pose.pitch, mesh.pose.roll])}
-
-
-EXPRESSION = "expression and pose"
 
 
 def regressed(known: FloatArray, wanted: FloatArray, shown: FloatArray) -> FloatArray:
@@ -300,7 +299,11 @@ def learn(faces: Path, originals: Sequence[Path], trained: Path, published: Path
     pairs = [(seen_in(reader, before[name]), seen_in(reader, path)) for name, path in after.items() if name in before]
     pairs = [(first, second) for first, second in pairs if first and second]
     seen = {name: row for name, path in probes.items() if (row := seen_in(reader, path))}
-    gallery = [seen_in(reader, path) for path in known.values()]
+    gallery = []
+    for path in known.values():
+        if (row := seen_in(reader, path)) is None:
+            raise SystemExit(f"{path}: no face found in an original.")
+        gallery.append(row)
     vectors = [network.name for network in reader.networks]
     print(f"{len(pairs)} pairs, {len(seen)} probes\n\n| seen | recogniser | of ten |\n| --- | --- | --- |")
     for what in (vectors, [EXPRESSION]):

@@ -70,10 +70,9 @@ def seen(paths):
         for turn in range(1 + SPOILED):
             shown, factor = spoiled(pixels, mesh, rng) if turn else (pixels, 1.0)
             there = mesher.follow(shown, replace(mesh, points=mesh.points * factor)) if turn else mesh
-            if there is not None:
-                rows.append([*codes_of(shown, there)[1], *recogniser.embed(shown, five_points(there)), 1.0])
-                people.append(i)
-                plain.append(turn == 0)
+            rows.append([*codes_of(shown, there)[1], *recogniser.embed(shown, five_points(there)), 1.0])
+            people.append(i)
+            plain.append(turn == 0)
     return np.array(rows), np.array(people), np.array(plain)
 
 

@@ -65,7 +65,7 @@ class Stage:
 def stage(networks, monkeypatch):
     from ksame.scene.decide import dealing, surrogates
 
-    few = dealing.SearchConfig(candidates=2, draws=2, tries=2)
+    few = dealing.SearchConfig(candidates=4, draws=4, tries=4)
     monkeypatch.setattr(dealing, "SEARCH", few)
     monkeypatch.setattr(surrogates, "SEARCH", few)  # fewer candidates than for real, for speed
     return Stage(networks, monkeypatch)

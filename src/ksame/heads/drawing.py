@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.arrays import ByteArray, FloatArray, IntArray
+from ksame.arrays import READING, ByteArray, FloatArray, IntArray
 from ksame.heads.covers import HEAD, Cover
 from ksame.heads.head import EYES_DRAWN, EyesConfig, Head, Region, wearing
 from ksame.spaces.aam.warp import PiecewiseAffine
@@ -94,7 +94,7 @@ class Invention:
 def _mesh() -> tuple[IntArray, PiecewiseAffine, NDArray[np.float32]]:
     """Return the points that span a drawing's triangles, its warp, and the surface's directions on the base."""
     model = face_model()
-    with (files("ksame.data") / "canvas.npz").open("rb") as file, np.load(file) as stored:
+    with READING, (files("ksame.data") / "canvas.npz").open("rb") as file, np.load(file) as stored:
         picks, triangles = (stored[name].astype(np.intp) for name in ("picks", "triangles"))
     warp = PiecewiseAffine(with_forehead(model.base)[picks, :2], triangles, model.size)
     return picks, warp, model.evener.normals

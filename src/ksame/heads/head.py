@@ -34,6 +34,7 @@ _ROUND_LIPS = np.array([[185, 40, 39, 37, 0, 267, 269, 270, 409], [146, 91, 181,
 _PAIRS = np.array([[*LIDS[0][i], *LIDS[1][i], *_LIPS[i]] for i in (0, 1)])
 """Points that open and shut, upper and lower: 7 pairs of each eye, then those of the lips."""
 _N_LIDS = 14
+_WIDEST = 2.0  # how far open eyes are drawn at most, in shares of the neutral face: whose eyes were shut has no other
 _INDEX = {name: [BLENDSHAPES.index(part) for part in parts] for name, parts in BLENDS.items()}
 EXPRESSION = tuple(BLENDS)
 """What of an expression the face model can move."""
@@ -144,6 +145,7 @@ def wearing(shape: FloatArray, head: Head, neutral: FloatArray, eyes: EyesConfig
     pairs, (upper, lower), (own_upper, own_lower) = worn[..., _PAIRS, :], _ends(now), _ends(shape)
     apart = np.broadcast_to(upper - lower, pairs[..., 0, :, :].shape).copy()
     share = _lids_apart(upper - lower) / np.maximum(_lids_apart(np.subtract(*_ends(neutral))), 1e-6)
+    share = np.minimum(share, _WIDEST)
     opened = np.repeat(eyes.opened * share * np.minimum(share, 1) ** eyes.closing, _N_LIDS // 2, axis=-1)
     apart[..., :_N_LIDS, :] = opened[..., None] * (own_upper - own_lower)[..., :_N_LIDS, :]
     middle, half = 0.5 * (pairs[..., 0, :, :] + pairs[..., 1, :, :]), 0.5 * apart

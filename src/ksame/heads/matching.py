@@ -19,6 +19,7 @@ from ksame.spaces.facemodel.geometry import BROWS, EYES, INNER_LIPS, IRISES, OUT
 MATCHED_FROM = 256
 """Size of the square from which on it is done, in pixels: of smaller heads a brow moves by less than a pixel."""
 _MIN_PRESENCE = 0.5
+_MAX_OFF = 0.08  # in sides of the square: a mesh that is further off does not fit
 _UNDER_BROWS = (46, 53, 52, 65, 55, 285, 295, 282, 283, 276)
 _FEATURES = np.unique([*BROWS, *_UNDER_BROWS, *sum(EYES, ()), *sum(IRISES, ()), *INNER_LIPS, *OUTER_LIPS])
 """Points that tell an expression. With all points, those of the contour too, a face is less the same in all frames."""
@@ -42,4 +43,5 @@ def matched(square: ByteArray, points: FloatArray) -> ByteArray:
     painted, presence = _mesher().locate(square, size * points - 0.5)
     if presence < _MIN_PRESENCE:
         return square
-    return bent([square], [(painted[_FEATURES, :2] + 0.5) / size], points[_FEATURES])[0]
+    at, wanted = (painted[_FEATURES, :2] + 0.5) / size, points[_FEATURES]
+    return square if np.abs(at - wanted).max() > _MAX_OFF else bent([square], [at], wanted)[0]

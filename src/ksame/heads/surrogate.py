@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.arrays import ByteArray, FloatArray
+from ksame.arrays import READING, ByteArray, FloatArray
 from ksame.heads.drawing import Looks
 from ksame.spaces.facemodel import face_model
 from ksame.spaces.facemodel.labels import WOMAN
@@ -106,7 +106,7 @@ class Bank:
 @lru_cache(maxsize=1)
 def bank() -> Bank:
     """Return the bank that comes with ksame, read at the first call."""
-    with (files("ksame.data") / "surrogates.npz").open("rb") as file, np.load(file) as stored:
+    with READING, (files("ksame.data") / "surrogates.npz").open("rb") as file, np.load(file) as stored:
         women, born, tones = stored["labels"].astype(np.float64).T
         encoded = tuple(np.split(stored["textures"], stored["offsets"][1:-1]))
         shapes, reader = (stored[name].astype(np.float64) for name in ("shapes", "reader"))
@@ -114,7 +114,7 @@ def bank() -> Bank:
 
 
 def draw_surrogate(woman: bool, born: float, skin: Skin, rng: np.random.Generator) -> Surrogate:
-    """Draw somebody of a gender, about a year of birth and a skin; again where a mix reads as the other gender."""
+    """Draw somebody of a gender, about a year of birth and a skin; again if they do not clearly read as that gender."""
     faces = bank()
     alike = np.flatnonzero(faces.women == woman)
     apart = (
@@ -180,7 +180,7 @@ def lit(rows: NDArray[np.float32], brightness: float) -> NDArray[np.float32]:
 def tone_of(code: FloatArray) -> float:
     """Read the tone of skin from the code of a face, (n_codes,), whose texture was lit.
 
-    The whole texture tells it, not its brightness, so that neither dim nor glaring light makes it another. The reader
+    The whole texture tells it, not its brightness, so that dim or glaring light hardly makes it another. The reader
     is linear, learned from people who do not exist, graded by eye (``tools/skin_tones.csv``).
     """
     reader = bank().reader

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ksame.arrays import FloatArray, IntArray
+from ksame.arrays import READING, FloatArray, IntArray
 from ksame.errors import ModelError
 
 N_POINTS = 478
@@ -65,7 +65,8 @@ class CanonicalHead:
 @lru_cache(maxsize=1)
 def canonical_head() -> CanonicalHead:
     """Return MediaPipe's canonical head, as tools/canonical_head.py took it from ``face_landmarker.task``."""
-    with (files("ksame.data") / "canonical_head.npz").open("rb") as file, np.load(file, allow_pickle=False) as stored:
+    packed = files("ksame.data") / "canonical_head.npz"
+    with READING, packed.open("rb") as file, np.load(file, allow_pickle=False) as stored:
         points, weights = (stored[name].astype(np.float64) for name in ("points", "weights"))
         triangles, blendshape_points = (stored[name].astype(np.intp) for name in ("triangles", "blendshape_points"))
     for array in (points, weights, triangles, blendshape_points):

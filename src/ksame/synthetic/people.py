@@ -9,7 +9,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.arrays import FloatArray, IntArray
+from ksame.arrays import READING, FloatArray, IntArray
 from ksame.spaces.facemodel import FaceModel
 from ksame.spaces.facemodel.labels import AGE_BANDS, GENDERS, PORTRAIT_YEAR, SKIN_TONES
 
@@ -93,7 +93,7 @@ def pick_people(n: int, seed: int) -> IntArray:
 @lru_cache(maxsize=1)
 def chosen_people() -> IntArray:
     """Return the numbers of the people chosen when ksame was built."""
-    with (files("ksame.data") / "people.npy").open("rb") as file:
+    with READING, (files("ksame.data") / "people.npy").open("rb") as file:
         return np.asarray(np.load(file, allow_pickle=False), dtype=np.intp)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.arrays import ByteArray, FloatArray
+from ksame.arrays import READING, ByteArray, FloatArray
 from ksame.heads.head import EXPRESSION, expression_of
 from ksame.heads.surrogate import Skin, brightness_of, lit, tone_of
 from ksame.models import Mesh
@@ -54,5 +54,5 @@ def codes_of(pixels: ByteArray, mesh: Mesh) -> tuple[FloatArray, FloatArray, flo
 @lru_cache(maxsize=1)
 def _gender_reader() -> FloatArray:
     """Return the weights, (n_codes + 128 + 1,)."""
-    with (files("ksame.data") / "gender_reader.npy").open("rb") as file:
+    with READING, (files("ksame.data") / "gender_reader.npy").open("rb") as file:
         return np.asarray(np.load(file), dtype=np.float64)

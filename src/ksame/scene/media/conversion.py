@@ -69,7 +69,7 @@ class FrameConverter:
             values[:] = orient(plane_values(source, number), self._orientation)
             if changed is not None:
                 place, where = parts(plane_steps(self._size[::-1], values.shape))
-                cv2.copyTo(plane_values(changed, number), where.view(np.uint8), values[place])
+                values[place] = cv2.copyTo(plane_values(changed, number), where.view(np.uint8), values[place])
         return merged
 
     def _converted_rgb(self, pixels: Pixels) -> VideoFrame:

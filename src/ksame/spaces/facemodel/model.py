@@ -19,7 +19,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from ksame.arrays import FloatArray, IntArray
+from ksame.arrays import READING, FloatArray, IntArray
 from ksame.errors import InputError
 from ksame.spaces.aam.warp import PiecewiseAffine
 from ksame.spaces.facemodel.geometry import align, half_rows, surface_depth, with_forehead
@@ -177,7 +177,7 @@ class FaceModel:
     def load(cls, file: IO[bytes]) -> FaceModel:
         """Read a model written by :meth:`save`."""
         try:
-            with np.load(file, allow_pickle=False) as stored:
+            with READING, np.load(file, allow_pickle=False) as stored:
                 if str(stored["format"]) != FORMAT or int(stored["version"]) != VERSION:
                     raise InputError(f"This file is not {FORMAT} version {VERSION}. Install ksame again.")
                 arrays = {name: stored[name] for name in _STORED}
