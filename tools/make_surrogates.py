@@ -4,9 +4,8 @@
 
 PEOPLE holds photographs made by a generator, free to be used (CC0), one face each. Their light is evened, their
 expression taken away, the skin between the brows smoothed; brows and beards are made lighter, and hues brought to where
-the mean face has them. Whoever wears spectacles, is turned, small, or has hair
-over the forehead is left out. What reads the tone of skin is learned from all of them, graded by eye in
-``tools/skin_tones.csv``.
+the mean face has them. Whoever wears spectacles, is turned, small, or has hair over the forehead is left out. What
+reads the tone of skin is learned from all of them, graded by eye in ``tools/skin_tones.csv``.
 """
 
 from __future__ import annotations
@@ -94,11 +93,11 @@ def without_frown(texture):
 
 
 def with_even_colour(texture, mean):
-    """Return a texture, (height, width, 3), whose colours lie in the face as those of the mean do.
+    """Return a texture, (height, width, 3), whose hues lie in the face as those of the mean do.
 
-    Donors shine: where they do skin is pale, and beside it cheeks look orange. And many have beards, of which the
-    finisher makes stray moustaches. So hues become the mean's, what shines is darkened and what is dark below the nose
-    is lightened; fine detail stays.
+    Donors shine: where they do, skin is pale, and cheeks look orange beside it. Many have beards, of which the finisher
+    makes stray moustaches. So what shines is also darkened a little, and what is dark below the nose is lightened.
+    Fine detail stays.
     """
     evener, inside = face_model().evener, face_model().warp.mask.copy()
     base = face_model().base[:, :2]

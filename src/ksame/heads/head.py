@@ -34,7 +34,7 @@ _ROUND_LIPS = np.array([[185, 40, 39, 37, 0, 267, 269, 270, 409], [146, 91, 181,
 _PAIRS = np.array([[*LIDS[0][i], *LIDS[1][i], *_LIPS[i]] for i in (0, 1)])
 """Points that open and shut, upper and lower: 7 pairs of each eye, then those of the lips."""
 _N_LIDS = 14
-_WIDEST = 2.0  # how far open eyes are drawn at most, in shares of the neutral face: whose eyes were shut has no other
+_WIDEST = 2.0  # how far open eyes are drawn at most, in shares of the neutral face, which may have half-shut ones
 _INDEX = {name: [BLENDSHAPES.index(part) for part in parts] for name, parts in BLENDS.items()}
 EXPRESSION = tuple(BLENDS)
 """What of an expression the face model can move."""
